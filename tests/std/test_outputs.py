@@ -190,8 +190,12 @@ def test_a_reviewer_that_lists_findings_hands_them_in() -> None:
     change = {"change_id": "c1", "priority": "must_fix", "related_findings": ["f1"], "description": "count anew"}
     reply = {
         "verdict": "changes_requested",
-        "findings": [finding, {"finding_id": "f2"}, finding],
-        "required_changes": [change, {**change, "change_id": "c2", "related_findings": ["f9"]}],
+        "findings": [finding, {"finding_id": "f2"}, finding, {**finding, "finding_id": ""}],
+        "required_changes": [
+            change,
+            {**change, "change_id": "c2", "related_findings": ["f9"]},
+            {**change, "change_id": ""},
+        ],
         "verification": {"tests_passed": False, "type_check_passed": True},
     }
 

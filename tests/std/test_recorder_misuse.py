@@ -171,3 +171,27 @@ def test_the_log_of_another_session_is_not_gone_on_with(path: Path) -> None:
 
     with pytest.raises(Conflict, match="the log of another session"):
         begin(path)
+
+
+FINDING = {"finding_id": "f", "severity": "minor", "category": "bug", "file": "a.py", "description": "Late."}
+CHANGE = {"change_id": "c", "priority": "must_fix", "related_findings": [], "description": "Set it."}
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"review_id": ""}, "output.review_id: `review_id` is empty"),
+        ({"findings": [{**FINDING, "finding_id": ""}]}, "`finding_id` is empty"),
+        ({"findings": [FINDING, FINDING]}, '"f" is the id of another finding too'),
+        ({"required_changes": [CHANGE, CHANGE]}, '"c" is the id of another change too'),
+    ],
+)
+def test_an_output_that_a_document_may_not_have_is_refused(path: Path, part: Json, said: str) -> None:
+    verified = {"tests_passed": True, "type_check_passed": True}
+    review = {"review_id": "r", "verdict": "approved", "findings": [], "verification": verified, "summary": "Fine."}
+    with begin(path) as recorder:
+        sub = recorder.start_sub("checker", "Check it")
+        with pytest.raises(BadRequest, match=said):
+            recorder.finish_sub(sub, {**review, **part})
+        recorder.finish_sub(sub, review)
+    assert [] == errors_of(written(path))

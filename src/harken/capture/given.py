@@ -11,9 +11,8 @@ from typing import Any
 
 from harken.clock import from_datetime, in_calendar, parse_instant
 from harken.errors import BadRequest
-from harken.formats.std.checking.message_links import task_findings
+from harken.formats.std.checking.outputs import output_errors
 from harken.formats.std.checking.schema import check
-from harken.formats.std.checking.shapes import output_findings
 from harken.formats.std.document import Json
 from harken.formats.std.findings import DocumentFinding
 from harken.formats.std.models import (
@@ -196,8 +195,7 @@ def sub_output(value: Any, agent_type: str, task_id: str, status: str) -> Json |
     if model is GenericAgentOutput:
         missing = {"output_type": "generic", **missing, "data": {}}
     found = {**{key: given for key, given in missing.items() if key not in found}, **found}
-    sub = {"agent": {"agent_type": agent_type}, "task": {"task_id": task_id}, "output": found}
-    _refuse([*output_findings(sub, "output"), *task_findings({"sub_sessions": [sub]})], model.__name__)
+    _refuse(output_errors(found, agent_type, task_id), model.__name__)
     return found
 
 

@@ -92,8 +92,12 @@ def _added_parts(data: Json) -> Iterator[DocumentFinding]:
 
 
 def _empty_fields(data: Json) -> Iterator[DocumentFinding]:
-    """Ids and the title that are there and say nothing."""
-    for path, holder, keys in _with_ids(data):
+    """Ids and the title that are there and say nothing; those in outputs are told with these."""
+    return _empty(_with_ids(data))
+
+
+def _empty(held: _WithIds) -> Iterator[DocumentFinding]:
+    for path, holder, keys in held:
         for key in keys:
             if holder.get(key) == "":
                 yield found("empty-field", at(path, key), f"`{key}` is empty")
@@ -132,14 +136,16 @@ def _with_ids(data: Json) -> _WithIds:
 
 
 def _ids_of_sub(sub: Json, path: str) -> _WithIds:
-    output = inner(sub, "output")
     yield path, sub, _SUB_IDS
     yield f"{path}.agent", inner(sub, "agent"), ("agent_id",)
     yield f"{path}.task", inner(sub, "task"), ("task_id",)
     yield from _each(sub, path, "tool_calls", "call_id")
-    yield f"{path}.output", output, _OUTPUT_IDS
-    yield from _each(output, f"{path}.output", "findings", "finding_id")
-    yield from _each(output, f"{path}.output", "required_changes", "change_id")
+
+
+def _ids_of_output(output: Json, path: str) -> _WithIds:
+    yield path, output, _OUTPUT_IDS
+    yield from _each(output, path, "findings", "finding_id")
+    yield from _each(output, path, "required_changes", "change_id")
 
 
 def _each(holder: Json, path: str, name: str, key: str) -> _WithIds:
@@ -161,6 +167,7 @@ def output_findings(sub: Json, path: str) -> Iterator[DocumentFinding]:
         return
     model = output_model(output, text(inner(sub, "agent"), "agent_type"))
     yield from check(output, model, path)
+    yield from _empty(_ids_of_output(output, path))
     for name in ("files_created", "files_modified"):
         for place, change in enumerate(_list(inner(output, "changes").get(name))):
             if not isinstance(change, str):

@@ -111,7 +111,7 @@ class AgentOutputs:
 
 def _findings(told: Json) -> Iterator[Json]:
     """The findings that a reply lists as the standard has them."""
-    seen: set[str] = set()
+    seen = {""}
     for finding in values(told.get("findings")):
         known = view(ReviewFinding, finding)
         if known is not None and (known.file or known.location) and known.finding_id not in seen:
@@ -125,7 +125,7 @@ def _required(told: Json) -> Json:
     changes: dict[str, Json] = {}
     for change in values(told.get("required_changes")):
         known = view(RequiredChange, change)
-        if known is not None and listed.issuperset(known.related_findings):
+        if known is not None and known.change_id and listed.issuperset(known.related_findings):
             changes.setdefault(known.change_id, change)
     return {"required_changes": list(changes.values())} if changes else {}
 
