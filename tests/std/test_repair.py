@@ -184,6 +184,12 @@ def test_what_a_repeated_key_hid_is_kept() -> None:
     assert ["task_title"] == [change.path for change in answer.changes if change.rule == "duplicate-key"]
 
 
+def test_what_a_repeated_key_hid_is_kept_beside_whatever_stands_there() -> None:
+    document = put(put(single(), "done", "status"), 1.5, "x_harken_hidden")
+    answer = repair(dumps(document).replace(b'"task_title":', b'"task_title": "Old", "task_title":', 1))
+    assert [1.5, {"path": "task_title", "value": "Old"}] == loads(answer.data)["x_harken_hidden"]
+
+
 def test_what_cannot_be_mended_stays_as_a_finding() -> None:
     document = put(
         without(

@@ -124,8 +124,13 @@ def _read_as_newest(data: Json, document: Document) -> Iterator[DocumentChange]:
 
 def _keep_hidden(doc: Mending, hidden: list[HiddenValue]) -> None:
     """Values that stood under a key which stands once more: a document that is written anew has each key once."""
+    if not hidden:
+        return
+    kept = doc.data.setdefault("x_harken_hidden", [])
+    if not isinstance(kept, list):
+        kept = doc.data["x_harken_hidden"] = [kept]
     for one in hidden:
-        doc.data.setdefault("x_harken_hidden", []).append({"path": one.path, "value": one.value})
+        kept.append({"path": one.path, "value": one.value})
         said = f"{shown(one.value)} stood under a key that stands once more; it is kept in `x_harken_hidden`"
         doc.tell("duplicate-key", one.path, said)
 
