@@ -480,10 +480,8 @@ def test_fields_of_answers_are_no_part_of_a_request_and_told() -> None:
 
 # -- whatever it is given ----------------------------------------------------------------------------------------------
 
-ODD = [
-    *("x\ud800y", "", "tool", "file", 10**40, float("nan"), None, True, [], {"type": ["text"], "\ud800": 1}),
-    *([[], {}, "x\udfff", 1], [{"type": "text", "text": 1}], [{"type": "refusal", "refusal": {}}]),
-]
+ODD: list[Any] = ["x\ud800y", "tool", "file", 10**40, float("nan"), None, {"type": ["text"], "\ud800": 1}]
+ODD += [[[], {}, "x\udfff", {"type": "text", "text": 1}, {"type": "refusal", "refusal": {}}]]
 
 
 def changed(value: Any, odd: Any) -> Iterator[Any]:
@@ -538,7 +536,7 @@ _events = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(_events, max_size=12))
 def test_any_events_make_a_request_that_the_api_takes(events: list[Event]) -> None:
     once = FORMAT.write(events)

@@ -1,0 +1,131 @@
+"""Any session as a request of chat completions: the SDK's types take it, its client and LiteLLM send it.
+
+The recorded sessions are always there; `HARKEN_CORPUS` may name a folder with more.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from harken import formats
+from harken.events import Metric, Prompt, Response, ToolCall
+from harken.formats import get
+from harken.repo import Repo
+from support.chat_checks import accepted
+from support.recordings import FOLDER, session_files, streams
+from support.scripted_model import Say, ScriptedModel
+
+pytest_plugins = ["support.command_line"]
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # LiteLLM keeps its connections
+FORMAT = get("openai-chat-v1")
+GOLDEN = Path(__file__).parents[1] / "golden" / "openai-chat"
+FILES = [path for name in ("claude-code", "codex") for path in (*session_files(name), *streams(name))]
+ONCE = sorted(path for path in session_files("claude-code") + session_files("codex") if FOLDER in path.parents)[::7]
+
+
+def request(path: Path) -> bytes:
+    """The conversation in a file as it stands, as a request."""
+    data = path.read_bytes()
+    found = formats.detect(data[: formats.HEAD], str(path))
+    if found is None:
+        return FORMAT.empty
+    return FORMAT.write(found.read_conversation(found.context(data))).data
+
+
+def test_every_session_is_a_request_that_the_api_takes() -> None:
+    counted = [len(accepted(request(path))) for path in FILES]
+
+    assert len(FILES) > 50
+    assert sum(counted) > 500
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[tuple[ScriptedModel, str]]:
+    scripted = ScriptedModel()
+    listener = socket.create_server(("127.0.0.1", 0))
+    scripted.serve(listener)
+    yield scripted, f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    scripted.close()
+
+
+def test_the_real_client_sends_what_was_written(model: tuple[ScriptedModel, str]) -> None:
+    scripted, url = model
+    with openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client:
+        for path in ONCE:
+            scripted.play([Say("Go on.")])
+            messages = accepted(request(path))
+
+            answer = client.chat.completions.create(model="scripted", messages=messages)  # type: ignore[arg-type]
+
+            assert "Go on." == answer.choices[0].message.content
+            assert messages == scripted.asked()[-1]["messages"]
+            told = FORMAT.read(answer.model_dump_json().encode())
+            assert ["Go on."] == [event.content for event in told if isinstance(event, Response)]
+
+
+def test_litellm_sends_what_was_written(model: tuple[ScriptedModel, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would ask the network for prices
+    import litellm
+
+    scripted, url = model
+    for path in ONCE:
+        scripted.play([Say("Go on.")])
+        data = request(path)
+
+        answer = litellm.completion(
+            model="openai/scripted", api_base=url, api_key="none", messages=json.loads(data)["messages"], num_retries=0
+        )
+
+        assert "Go on." == answer.choices[0].message.content
+        assert as_litellm_sends(json.loads(data)["messages"]) == scripted.asked()[-1]["messages"]
+        assert "Go on." in str(FORMAT.read(answer.model_dump_json().encode()))
+
+
+def as_litellm_sends(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """It leaves out what is null, and calls developers `system` where it does not know the model."""
+    sent = [{key: value for key, value in one.items() if value is not None} for one in messages]
+    return [{**one, "role": "system"} if one["role"] == "developer" else one for one in sent]
+
+
+@pytest.mark.parametrize("name", ["claude-code-2.1.325", "codex-0.166.0"])
+def test_a_plain_session_is_written_as_it_always_was(name: str) -> None:
+    (path,) = sorted(one for one in FILES if one.is_relative_to(FOLDER / name / "plain"))[:1]
+
+    assert json.loads((GOLDEN / f"{name}-plain.json").read_bytes()) == json.loads(request(path))
+
+
+def test_the_command_prints_a_request_and_tells_what_it_lacks(repo: Repo, run: Any, tmp_path: Path) -> None:
+    asked = [Prompt(content="go"), ToolCall(id="c", name="f", input=b"{}"), Metric(input_tokens=1)]
+    repo.checkpoint(asked, session_id="s")
+
+    done = run("materialize", "s", "--format", "openai-chat-v1")
+    (told,) = run("materialize", "s", "--format", "openai-chat-v1", "-o", str(tmp_path / "r.json"), "--json").json
+
+    assert ["user", "assistant", "tool"] == [one["role"] for one in accepted(done.data)]
+    assert "calls without a result" in done.err
+    assert ["calls without a result", "usage figures"] == sorted(loss["what"] for loss in told["losses"])
+    assert done.data == (tmp_path / "r.json").read_bytes()
+
+
+def test_a_chain_of_requests_and_responses_is_one_request(run: Any, tmp_path: Path) -> None:
+    deltas = [
+        {"model": "m", "messages": [{"role": "user", "content": "go"}]},
+        {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "gone"}}]},
+    ]
+    for number, delta in enumerate(deltas):
+        (tmp_path / "d.json").write_text(json.dumps(delta))
+        parent = ["--parent", "s"] if number else []
+        assert 0 == run("checkpoint", str(tmp_path / "d.json"), "--session", "s", *parent).code
+
+    done = run("materialize", "s", "--format", "openai-chat-v1")
+    other = run("materialize", "s", "--format", "anthropic-messages-v1")
+
+    assert ["go", "gone"] == [one["content"] for one in accepted(done.data)]
+    assert ["user", "assistant"] == [one["role"] for one in json.loads(other.data)["messages"]]
