@@ -6,7 +6,10 @@ The recorded sessions are always there; `HARKEN_CORPUS` may name a folder with m
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +18,13 @@ import openai
 import pytest
 
 from harken import formats
-from harken.events import Metric, Prompt, Response, ToolCall
+from harken.events import Metric, Prompt, Response, ToolCall, ToolResult
 from harken.formats import get
 from harken.repo import Repo
 from support.chat_checks import accepted
 from support.recordings import FOLDER, session_files, streams
 from support.scripted_model import Say, ScriptedModel
 
-pytest_plugins = ["support.command_line"]
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # LiteLLM keeps its connections
 FORMAT = get("openai-chat-v1")
 GOLDEN = Path(__file__).parents[1] / "golden" / "openai-chat"
 FILES = [path for name in ("claude-code", "codex") for path in (*session_files(name), *streams(name))]
@@ -70,22 +71,37 @@ def test_the_real_client_sends_what_was_written(model: tuple[ScriptedModel, str]
             assert ["Go on."] == [event.content for event in told if isinstance(event, Response)]
 
 
-def test_litellm_sends_what_was_written(model: tuple[ScriptedModel, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would ask the network for prices
-    import litellm
+SEND = """
+import json, litellm, sys
+for line in sys.stdin:
+    answer = litellm.completion(
+        model="openai/scripted", api_base=sys.argv[1], api_key="none", messages=json.loads(line)["messages"], num_retries=0
+    )
+    print(answer.model_dump_json())
+"""
 
+
+def test_litellm_sends_what_was_written(model: tuple[ScriptedModel, str]) -> None:
+    """In a process of its own: LiteLLM leaves an event loop and connections behind."""
     scripted, url = model
-    for path in ONCE:
-        scripted.play([Say("Go on.")])
-        data = request(path)
+    before = len(scripted.asked())
+    requests = [request(path) for path in ONCE]
+    scripted.play(*([Say("Go on.")] for _ in requests))
 
-        answer = litellm.completion(
-            model="openai/scripted", api_base=url, api_key="none", messages=json.loads(data)["messages"], num_retries=0
-        )
+    done = subprocess.run(
+        [sys.executable, "-c", SEND, url],
+        input=b"\n".join(requests),
+        capture_output=True,
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},  # it would ask the network for prices
+        check=False,
+    )
 
-        assert "Go on." == answer.choices[0].message.content
-        assert as_litellm_sends(json.loads(data)["messages"]) == scripted.asked()[-1]["messages"]
-        assert "Go on." in str(FORMAT.read(answer.model_dump_json().encode()))
+    assert 0 == done.returncode, done.stderr.decode()
+    assert ["Go on."] * len(requests) == [
+        event.content for line in done.stdout.splitlines() for event in FORMAT.read(line) if isinstance(event, Response)
+    ]
+    sent = [body["messages"] for body in scripted.asked()[before:]]
+    assert [as_litellm_sends(json.loads(one)["messages"]) for one in requests] == sent
 
 
 def as_litellm_sends(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -129,3 +145,18 @@ def test_a_chain_of_requests_and_responses_is_one_request(run: Any, tmp_path: Pa
 
     assert ["go", "gone"] == [one["content"] for one in accepted(done.data)]
     assert ["user", "assistant"] == [one["role"] for one in json.loads(other.data)["messages"]]
+
+
+@pytest.mark.parametrize("name", ["openai-chat-v1", "openai-responses-v1", "anthropic-messages-v1"])
+def test_a_result_that_another_format_keeps_follows_its_call(repo: Repo, name: str) -> None:
+    asked = get(name).write([Prompt(content="go"), ToolCall(id="c", name="f", input=b"{}"), ToolResult(id="c")])
+    request = json.loads(asked.data)
+    request["input" if "input" in request else "messages"].pop()  # the call is not answered yet
+    first = repo.checkpoint(json.dumps(request).encode(), format=name, session_id="s")
+
+    tip = repo.checkpoint([ToolResult(id="c", output="found it"), Response(content="Done.")], parent=first)
+
+    made = repo.materialize(tip, format=name)
+    told = [(event.id, event.output) for event in get(name).read(made.bytes) if isinstance(event, ToolResult)]
+    assert [("c", "found it")] == told
+    assert () == made.losses

@@ -129,7 +129,7 @@ def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Tra
 def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
     read = [piece.events() for piece in pieces]
     events = [event for part in read for event in part]
-    if target.context is identity:
+    if target.context is identity and not (target.pairs_calls and _is_answered_later(read)):
         # Piece by piece, so that what is in the target's format already stays as it is, byte for byte.
         parts = [
             Written(data=piece.data) if piece.name == target.name else target.write(part)
@@ -142,6 +142,18 @@ def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
     else:
         written = target.write(events)
     return _made(target, written, events)
+
+
+def _is_answered_later(parts: Sequence[Sequence[Event]]) -> bool:
+    """Whether a call of one piece has its result in a later one: neither can be written by itself then."""
+    waiting: set[str] = set()
+    for part in parts:
+        calls = {event.id for event in part if isinstance(event, ToolCall)}
+        results = {event.id for event in part if isinstance(event, ToolResult)}
+        if waiting & (results - calls):
+            return True
+        waiting = (waiting | calls) - results
+    return False
 
 
 def raw(pieces: Sequence[Piece], *, wanted: str = "") -> Translation:

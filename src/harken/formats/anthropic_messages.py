@@ -176,4 +176,5 @@ FORMAT = Format(
     reader=read,
     writer=write,
     places=lambda data: len((_load(data) or {}).get("messages", ())),
+    pairs_calls=True,
 )

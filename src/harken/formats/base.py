@@ -166,6 +166,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether ids are read as they were stored, and so none of them is a place that the reader found."""
     tells_agents: bool = False
     """Whether its records name their agents and tell how each was made, as a session log does."""
+    pairs_calls: bool = False
+    """Whether a result must follow its call, so that what makes a call and what answers it are written together."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
     project_files: tuple[str, ...] = ()

@@ -271,4 +271,5 @@ FORMAT = Format(
     reader=_read,
     writer=_write,
     places=_places,
+    pairs_calls=True,
 )

@@ -195,4 +195,5 @@ FORMAT = Format(
     reader=_read,
     writer=_write,
     places=_places,
+    pairs_calls=True,
 )
