@@ -74,9 +74,8 @@ def test_the_real_client_sends_what_was_written(model: tuple[ScriptedModel, str]
 SEND = """
 import json, litellm, sys
 for line in sys.stdin:
-    answer = litellm.completion(
-        model="openai/scripted", api_base=sys.argv[1], api_key="none", messages=json.loads(line)["messages"], num_retries=0
-    )
+    how = {"api_base": sys.argv[1], "api_key": "none", "num_retries": 0}
+    answer = litellm.completion(model="openai/scripted", messages=json.loads(line)["messages"], **how)
     print(answer.model_dump_json())
 """
 
