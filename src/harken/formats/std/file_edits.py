@@ -12,6 +12,8 @@ import msgspec
 from .document import Json
 from .parts import text, values
 
+WAS_THERE = re.compile(r"\b(?:updated|overwr\w+|modified)\b", re.I)
+"""What a tool says that wrote over a file."""
 EditKind = Literal["write", "create", "modify", "delete"]
 _WRITERS = frozenset({"write", "write_file", "writefile", "create_file", "create"})
 _EDITORS = frozenset(

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+OLD = "x_harken_old_"
+"""What the field begins with that keeps a value which another one has replaced."""
 FindingLevel = Literal["error", "warning", "note"]
 
 

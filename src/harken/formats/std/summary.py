@@ -11,7 +11,7 @@ from typing import Any
 from .document import Json, kind_of
 from .models import VERDICTS
 from .parts import agents, begun, inner, instant, is_review, number, own_calls, requested_reviews, text, values
-from .repairing.spellings import known_word
+from .spellings import known_word
 from .written_files import written_files
 
 _MS = 1000

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .document import Json
-from .exporting.file_changes import WAS_THERE
-from .file_edits import edits_of, path_in
+from .file_edits import WAS_THERE, edits_of, path_in
 from .parts import inner, own_calls, text, values
 
 

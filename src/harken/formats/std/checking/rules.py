@@ -14,7 +14,7 @@ from harken.formats.std.models import AgentSession
 from harken.formats.std.naming import is_multi_name, parse_name
 from harken.formats.std.parts import text, values
 from harken.formats.std.repairing.broken_json import explain
-from harken.formats.std.repairing.spellings import plain_key
+from harken.formats.std.spellings import plain_key
 
 from .counts import count_findings
 from .links import link_findings

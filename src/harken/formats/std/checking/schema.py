@@ -17,7 +17,7 @@ from msgspec import inspect
 
 from harken.formats.std.findings import DocumentFinding, at
 from harken.formats.std.models import AgentSession, MultiAgentSession, StdObject, SubAgentSession
-from harken.formats.std.repairing.spellings import plain_key
+from harken.formats.std.spellings import plain_key
 
 from .rule_table import found
 

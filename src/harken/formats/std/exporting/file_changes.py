@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from harken.events import ToolCall
 from harken.events.base import clean
 from harken.formats.std.arguments import exact_params
 from harken.formats.std.document import Json
-from harken.formats.std.file_edits import FileEdit, edits_of, path_in
+from harken.formats.std.file_edits import WAS_THERE, FileEdit, edits_of, path_in
 
 from .session_links import SessionLinks
-
-WAS_THERE = re.compile(r"\b(?:updated|overwr\w+|modified)\b", re.I)
-"""What a tool says that wrote over a file."""
 
 
 class ChangedFile(msgspec.Struct, kw_only=True):

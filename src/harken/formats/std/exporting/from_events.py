@@ -18,9 +18,9 @@ from harken.formats.std.arguments import params_of
 from harken.formats.std.checking.rules import is_valid
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
+from harken.formats.std.findings import OLD
 from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
-from harken.formats.std.repairing.mending import OLD
 from harken.formats.std.summary import computed_summary, unknown_durations
 
 from .as_said import AsSaid

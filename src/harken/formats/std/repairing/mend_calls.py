@@ -11,9 +11,9 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import CATEGORIES
 from harken.formats.std.parts import inner, instant, number, text, values
+from harken.formats.std.spellings import is_stopped, known_duration, known_word
 
 from .mending import Mender, Spot, path_steps
-from .spellings import is_stopped, known_duration, known_word
 
 _OUTCOMES = ("success", "failed")
 _SHORT = 200

@@ -21,9 +21,9 @@ from harken.formats.std.models import (
     output_model,
 )
 from harken.formats.std.parts import inner, objects, text
+from harken.formats.std.spellings import plain_key
 
 from .mending import Mending
-from .spellings import plain_key
 
 
 def rename_keys(doc: Mending) -> bool:

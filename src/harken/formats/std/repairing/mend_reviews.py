@@ -8,9 +8,9 @@ from typing import Any
 
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, text, values
+from harken.formats.std.spellings import plain_word
 
 from .mending import Mender, Spot, path_steps
-from .spellings import plain_word
 
 _SEVERITIES = ("critical", "major", "minor", "suggestion")
 _NEAREST = {

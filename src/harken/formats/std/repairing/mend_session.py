@@ -9,12 +9,13 @@ from typing import Any
 from harken import clock
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.findings import OLD
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
 from harken.formats.std.parts import inner, instant, number, objects, text, values
+from harken.formats.std.spellings import is_stopped, known_duration, known_time, known_word
 
-from .mending import OLD, Mender, Mending, Spot
-from .spellings import is_stopped, known_duration, known_time, known_word
+from .mending import Mender, Mending, Spot
 
 
 def session_id(spot: Spot) -> bool:

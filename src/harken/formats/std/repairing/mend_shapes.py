@@ -17,9 +17,9 @@ from harken.formats.std.models import (
     output_model,
 )
 from harken.formats.std.parts import inner, text
+from harken.formats.std.spellings import known_word
 
 from .mending import Spot, path_steps
-from .spellings import known_word
 
 _LONGEST = 30
 """Digits of a number that is read from a text."""

@@ -9,12 +9,12 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import inner, instant, objects, text, values
+from harken.formats.std.spellings import known_word
 
 from .mend_agents import agent, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
 from .mend_session import list_or_none, status
 from .mending import Mender, Mending, Spot, path_steps
-from .spellings import known_word
 
 
 def lift_nested(doc: Mending) -> bool:

@@ -14,11 +14,9 @@ import msgspec
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
-from harken.formats.std.findings import DocumentChange
+from harken.formats.std.findings import OLD, DocumentChange
 from harken.formats.std.summary import computed_summary
 
-OLD = "x_harken_old_"
-"""What the field begins with that keeps a value which another one has replaced."""
 _STEP = re.compile(r'(?:^|\.)([^.\[\]]+)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 T = TypeVar("T")

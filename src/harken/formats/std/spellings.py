@@ -1,4 +1,4 @@
-"""Words and times that mean what the standard has a word for: the tables that repair reads."""
+"""Words and times that mean what the standard has a word for: the tables that checks and repairs read."""
 
 from __future__ import annotations
 
