@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import harken
 from harken.capture import AgentIdentifier, MultiAgentRecorder
 from harken.errors import BadRequest, Closed, Conflict
 from harken.files import write_whole
@@ -353,3 +354,21 @@ def test_the_log_is_an_ordinary_session_log(path: Path) -> None:
     assert ["Mend it"] == [one["content"] for one in heard if one["role"] == "user"]
     assert all("substance" in one for one in heard if one["role"] == "user")
     assert all(json.loads(line) for line in log.read_bytes().splitlines())
+
+
+def test_what_an_agent_sent_is_part_of_what_it_goes_on_with(path: Path, tmp_path: Path) -> None:
+    with begin(path) as recorder:
+        recorder.call("Read", {"file_path": "clock.py"}, result="tick")
+        recorder.message("architect-main", "developer-01", "feedback", {"message": "Mind the spring."})
+    log = path.with_name(path.name.replace(".json", ".log.jsonl"))
+
+    with Session(log, readonly=True) as session:
+        words = 'feedback: {"message": "Mind the spring."}'
+        assert [words] == [one["content"] for one in session.transcript("architect-main") if "content" in one][2:]
+        (heard,) = session.entries("developer-01")
+    assert words == heard["content"]
+    with harken.open(tmp_path / "store") as repo:
+        list(repo.import_sessions([log]))
+        (main,) = [row.session for row in repo.sessions() if "/" not in row.session]
+        assert 1 == repo.materialize(main, format="anthropic-messages-v1").bytes.decode().count("Mind the spring.")
+        assert 1 == repo.materialize(f"{main}/developer-01", format="anthropic-messages-v1").bytes.count(b"Mind the")

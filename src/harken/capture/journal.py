@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harken.errors import BadRequest
-from harken.events import AgentCreated, PieceOfText, System
+from harken.events import AgentCreated, System
 from harken.events.base import is_name
 from harken.formats.session_log import MAX_LINE
 from harken.formats.std.document import Json
@@ -142,8 +142,8 @@ class Journal:
             self._session.append([System(agent_id=sender, subtype=REPEATED, metadata=metadata)])
             return
         words = message_text(act.message_type, act.payload)
-        (piece,) = self._session.append([PieceOfText(agent_id=sender, content=words)])
-        self._entry(hearer, {"role": "user", "content": words, "source": "injected", **own}, substance=piece)
+        said = self._entry(sender, {"role": "assistant", "content": words})
+        self._entry(hearer, {"role": "user", "content": words, "source": "injected", **own}, substance=said)
 
     def _entry(self, agent_id: str, message: Json, substance: str | None = None) -> str:
         return self._session.log_transcript_entry(agent_id, message, substance)

@@ -6,11 +6,12 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.findings import OLD
 from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, values
 from harken.formats.std.spellings import known_word
 
-from .mending import OLD, Mender, Mending, Spot, path_steps
+from .mending import Mender, Mending, Spot, path_steps
 
 
 def played_by_one(doc: Mending) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.findings import OLD
 from harken.formats.std.models import LEVELS, PHASE_TYPES
 from harken.formats.std.parts import ENDS, STARTS, inner, instant, objects, text, values
 from harken.formats.std.spellings import known_word
 
-from .mending import OLD, Mender, Mending, Spot
+from .mending import Mender, Mending, Spot
 
 _BETWEEN = re.compile(r"\s*(?:\.{2,3}|…|–|—|~|至|到|→|->|,|\s-\s|\sto\s)\s*")
 
