@@ -72,16 +72,18 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def join_parts(parts: Iterable[str | Image]) -> tuple[str, tuple[Image, ...]]:
     """Texts and pictures in order, as one text of lines and pictures that know their places in it."""
     said: list[str] = []
-    found: list[tuple[Image, int]] = []
+    found: list[tuple[Image, int, int]] = []
+    length = 0
     for part in parts:
         if isinstance(part, str):
+            length += len(part) + bool(said)  # with the line break before it
             said.append(part)
         else:
-            found.append((part, len(said)))
+            found.append((part, len(said), length))
     images = (
         # Behind everything is where a picture stands that says nothing else.
-        image if count == len(said) else msgspec.structs.replace(image, at=len("\n".join(said[:count])))
-        for image, count in found
+        image if count == len(said) else msgspec.structs.replace(image, at=place)
+        for image, count, place in found
     )
     return "\n".join(said), tuple(images)
 

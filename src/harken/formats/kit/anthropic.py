@@ -316,9 +316,7 @@ class Arranger:
         key = self.message_of(event)
         same = current is not None and bool(key) and key == current.api_id
         other = current is not None and bool(key) and key != current.api_id
-        # Words behind a call are a new message's, whether or not the call was answered.
-        later = current is not None and (current.results or (not isinstance(event, ToolCall) and _has_calls(current)))
-        if current is None or (not same and (later or other)):
+        if current is None or (not same and (other or _is_over(current, event))):
             current = self._current = Said("assistant", [], [], [], api_id=key)
             self._said.append(current)
         current.events.append(event)
@@ -374,8 +372,11 @@ class Arranger:
         return {"type": "image", "source": inside if image.data else {"type": "url", "url": image.url}}
 
 
-def _has_calls(said: Said) -> bool:
-    return any(block["type"] == "tool_use" for block in said.blocks)
+def _is_over(said: Said, event: Event) -> bool:
+    """Words behind a call are a new message's, whether or not the call was answered."""
+    if isinstance(event, ToolCall):
+        return bool(said.results)
+    return bool(said.results) or any(block["type"] == "tool_use" for block in said.blocks)
 
 
 def arguments(text: bytes) -> dict[str, Any]:

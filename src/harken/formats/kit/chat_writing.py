@@ -167,11 +167,12 @@ class _ChatComposer:
 
     def _add_fields(self, message: Record, events: Sequence[Event], calls: Sequence[tuple[str, Record]] = ()) -> None:
         """Puts what else was said with the message back into it."""
+        by_id = dict(calls) if self._fields else {}
         for name in dict.fromkeys(event.message_id for event in events):
             for more in self._fields.pop(name, ()) if self._fields else ():
                 for key, value in more.items():
                     put = _PUT.get(key)
-                    done = put(message, value) if put else key == _CALLS and _put_calls(dict(calls), value)
+                    done = put(message, value) if put else key == _CALLS and _put_calls(by_id, value)
                     self._lost["fields of messages"] += not done
 
 
@@ -179,15 +180,18 @@ def _whole(turns: Sequence[Said]) -> Iterator[Said]:
     """The turns, with reasoning, words and calls that came as records of their own in one message. Words behind words
     are another message."""
     begun: Said | None = None
+    worded = False
     for said in turns:
-        if begun and said.role == "assistant" and not begun.results and not (_has_words(begun) and _has_words(said)):
+        words = _has_words(said)
+        if begun and said.role == "assistant" and not begun.results and not (worded and words):
+            worded = worded or words
             begun.events += said.events
             begun.blocks += said.blocks
             begun.results = said.results
             continue
         if begun:
             yield begun
-        begun = said if said.role == "assistant" else None
+        begun, worded = (said, words) if said.role == "assistant" else (None, False)
         if begun is None:
             yield said
     if begun:
@@ -284,8 +288,9 @@ def _put_refusal(message: Record, value: Any) -> bool:
 def _put_part(message: Record, value: Any) -> bool:
     if message["role"] != "user":
         return False
-    content = message["content"]
-    message["content"] = [*([{"type": "text", "text": content}] if isinstance(content, str) else content), value]
+    if isinstance(message["content"], str):
+        message["content"] = [{"type": "text", "text": message["content"]}]
+    message["content"].append(value)
     return True
 
 
