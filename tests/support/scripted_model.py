@@ -8,15 +8,18 @@ conversation and, by a text their first message contains, one for each sub-agent
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+
+from support.openai_wire import compacted, response_object, response_steps
 
 SUMMARY_REQUESTS = (
     "Your task is to create a detailed summary",
@@ -61,9 +64,31 @@ class Refuse:
 
     status: int
     message: str = "refused by the script"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Turn = Sequence[Say | Think | Call | Refuse]
+@dataclass(frozen=True)
+class Break:
+    """The connection breaks after so many events of the stream."""
+
+    after: int = 3
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Nothing more comes after so many events of the stream (or at all) until the gate is opened."""
+
+    gate: threading.Event
+    after: int = 3
+    reached: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self) -> None:
+        """Say that it is reached, and wait."""
+        self.reached.set()
+        self.gate.wait(20)
+
+
+Turn = Sequence[Say | Think | Call | Refuse | Break | Hold]
 Cue = Turn | Callable[[dict[str, Any]], Turn]
 """A turn, or a function that makes one from the request (to name an id that the program chose)."""
 
@@ -196,7 +221,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith("/chat/completions"):
             self._chat(self.scripted.answer("chat", body), body)
         elif path.endswith("/responses"):
-            self._answer(self.scripted.answer("openai", body), lambda turn: responses_events(self.scripted, turn))
+            self._responses(self.scripted.answer("openai", body), body)
+        elif path.endswith("/responses/compact"):
+            self._respond(self.scripted.answer("openai", body), [], lambda turn: compacted(self.scripted, body, turn))
         else:
             self.scripted.surprises.append(f"POST {self.path}")
             self._reply(404, b'{"error": {"type": "not_found_error", "message": "not part of the script"}}')
@@ -204,41 +231,77 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, turn: Turn, events: Callable[[Turn], Iterable[dict[str, Any]]]) -> None:
         refused = next((part for part in turn if isinstance(part, Refuse)), None)
         if refused is None:
-            self._stream(events(turn))
+            self._stream(events(spoken(turn)), turn)
         else:
             error = {"type": "invalid_request_error", "message": refused.message}
-            self._reply(refused.status, json.dumps({"type": "error", "error": error}).encode())
+            self._reply(refused.status, json.dumps({"type": "error", "error": error}).encode(), refused.headers)
 
     def _chat(self, turn: Turn, body: dict[str, Any]) -> None:
         """A completion, whole or in chunks."""
+        chunks = chat_chunks(self.scripted, body, spoken(turn)) if body.get("stream") else []
+        self._respond(turn, chunks, lambda turn: chat_completion(self.scripted, body, turn))
+
+    def _responses(self, turn: Turn, body: dict[str, Any]) -> None:
+        """A response, whole or in events. Codex is content with its items; the SDKs want every step."""
+        if body.get("stream") and "x-stainless-lang" not in self.headers:
+            self._answer(turn, lambda turn: responses_events(self.scripted, turn))
+            return
+        whole = response_object(self.scripted, body, spoken(turn))
+        self._respond(turn, response_steps(whole) if body.get("stream") else [], lambda _: whole)
+
+    def _respond(self, turn: Turn, events: Iterable[dict[str, Any]], whole: Callable[[Turn], dict[str, Any]]) -> None:
+        """What OpenAI's SDK is answered: an error, a stream, or all at once."""
         refused = next((part for part in turn if isinstance(part, Refuse)), None)
         if refused is not None:
             error = {"type": "invalid_request_error", "message": refused.message, "param": None, "code": None}
-            self._reply(refused.status, json.dumps({"error": error}).encode())
-        elif body.get("stream"):
-            chunks = [json.dumps(chunk) for chunk in chat_chunks(self.scripted, body, turn)]
-            self._send(b"".join(f"data: {chunk}\n\n".encode() for chunk in [*chunks, "[DONE]"]))
+            self._reply(refused.status, json.dumps({"error": error}).encode(), refused.headers)
+        elif events := list(events):
+            self._stream(events, turn)
         else:
-            self._reply(200, json.dumps(chat_completion(self.scripted, body, turn)).encode())
+            for hold in (part for part in turn if isinstance(part, Hold)):
+                hold.wait()
+            self._reply(200, json.dumps(whole(spoken(turn))).encode())
 
-    def _reply(self, status: int, body: bytes) -> None:
+    def _reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
+        for key, value in {"x-request-id": f"req_{self.scripted.number():06d}", **(headers or {})}.items():
+            self.send_header(key, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
+            with contextlib.suppress(ConnectionError):  # whoever asked may be gone
+                self.wfile.write(body)
 
-    def _stream(self, events: Iterable[dict[str, Any]]) -> None:
-        self._send(b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events))
-
-    def _send(self, body: bytes) -> None:
+    def _stream(self, events: Iterable[dict[str, Any]], turn: Turn) -> None:
+        pieces = [
+            (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
+            for event in events
+        ]
+        if pieces and "chat.completion.chunk" in pieces[0]:
+            pieces.append("data: [DONE]\n\n")
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(body)))
-        self.send_header("request-id", f"req_{self.scripted.number():06d}")
+        self.send_header("content-length", str(len("".join(pieces).encode())))
+        for name in ("request-id", "x-request-id"):
+            self.send_header(name, f"req_{self.scripted.number():06d}")
         self.end_headers()
-        self.wfile.write(body)
+        stops = {part.after: part for part in turn if isinstance(part, Break | Hold)}
+        with contextlib.suppress(ConnectionError):
+            for number, piece in enumerate(pieces):
+                stop = stops.get(number)
+                if isinstance(stop, Break):
+                    self.close_connection = True
+                    return
+                if stop is not None:
+                    self.wfile.flush()
+                    stop.wait()
+                self.wfile.write(piece.encode())
+
+
+def spoken(turn: Turn) -> Turn:
+    """What the model says in a turn."""
+    return [part for part in turn if isinstance(part, Say | Think | Call)]
 
 
 def messages_events(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harken.log.slices import SliceFactoryConfig as SliceFactoryConfig
     from harken.log.slices import SlicePolicy as SlicePolicy
 
+    from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
     from .telemetry import PromptExecuted as PromptExecuted
     from .telemetry import PromptRendered as PromptRendered
@@ -41,6 +42,7 @@ _HOME = {
     "TranscriptRole": "harken.formats.transcript.entry",
     "append_all": "harken.log.dispatching",
     "format_transcript": "harken.formats.transcript.entry",
+    "openai": "harken.capture.openai_sdk.wrapping",
     "replace_latest": "harken.log.dispatching",
 }
 

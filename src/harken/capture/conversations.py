@@ -9,13 +9,16 @@ Instructions are not compared: many conversations begin with the same ones, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import orjson
 
 from harken.events import Error, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.edits import is_entry, transcript
 from harken.formats.session_log import events_of
+from harken.formats.session_log.lines import LogLine
+from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import CONVERSATION
 from harken.log import Session
 from harken.log.sources import agent_of
@@ -74,6 +77,8 @@ class RequestPlace(NamedTuple):
     """How many prints of the request the conversation has already."""
     altered: bool
     """Whether the conversation has more than that, and so must be cut back."""
+    after: int | None = None
+    """Where the request names the reply it follows: how many prints of the conversation come before it."""
 
 
 class CapturedConversation:
@@ -88,6 +93,8 @@ class CapturedConversation:
         self.entries = 0
         self.instructions: dict[Print, int] = {}
         """The instructions that were given, and the entry in which each stands."""
+        self.replies: dict[str, int] = {}
+        """By the provider's names of replies: how many prints there were after each."""
 
     def say(self, records: Iterable[Sequence[Event]]) -> None:
         """Records were added to the transcript."""
@@ -110,6 +117,7 @@ class CapturedConversation:
         keep = at[shared] if shared < len(at) else self.entries
         del self.chain[shared:], at[shared:]
         self.instructions = {one: entry for one, entry in self.instructions.items() if entry < keep}
+        self.replies = {name: length for name, length in self.replies.items() if length <= shared}
         self.entries = keep
         return shared, keep
 
@@ -138,12 +146,30 @@ class Conversations:
 
     def _read(self, agent_id: str, name: str) -> CapturedConversation:
         found = CapturedConversation(agent_id, name)
-        lines = self._session.entries(agent_id)
-        found.say(map(events_of, lines))
-        for line in lines:
-            if isinstance(reply := line.get("api_id"), str) and reply:
-                self.by_reply[reply] = found
+        names: dict[str, list[str]] = {}
+        events: list[Event] = []
+        for line in self._session.records_of([agent_id]):
+            if line.get("agent_id") == agent_id:
+                names.setdefault(str(line.get("message_id")), []).extend(_names(line))
+                events += events_of(line)
+        for record in transcript(events):
+            if head := next(filter(is_entry, record), None):
+                found.say([record])
+                self.name(found, names.get(head.message_id, ()))
         return found
+
+    def name(self, conversation: CapturedConversation, names: Iterable[str]) -> None:
+        """The provider's names for what was said last, or for the whole conversation."""
+        for name in filter(None, names):
+            conversation.replies[name] = len(conversation.chain)
+            self.by_reply[name] = conversation
+
+    def after(self, name: str) -> RequestPlace | None:
+        """The conversation in which a reply of this name stands, cut back to it where it went on without it."""
+        conversation = self.by_reply.get(name)
+        if conversation is None or (length := conversation.replies.get(name)) is None:
+            return None
+        return RequestPlace(conversation, 0, altered=length < len(conversation.chain), after=length)
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:
         """The conversation that a request goes on with; None where it shares a beginning with none."""
@@ -186,6 +212,14 @@ class Conversations:
         while str(number) in taken:
             number += 1
         return str(number)
+
+
+def _names(line: LogLine) -> Iterator[str]:
+    """The names that a provider gave to a reply, or to the conversation in which it stands."""
+    given = line.get(ENTRIES)
+    about = [one.get("metadata") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    said = [one.get(key) for one in about if isinstance(one, dict) for key in ("response_id", "thread")]
+    yield from (name for name in (line.get("api_id"), *said) if isinstance(name, str))
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:

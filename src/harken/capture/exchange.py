@@ -26,7 +26,7 @@ from harken.log import Session
 from harken.log.choosing import chosen
 
 from .conversations import REQUEST, CapturedConversation, Conversations, Print, RequestPlace, print_of
-from .mask import Mask, masked, masking
+from .mask import Mask, masked, masked_value, masking
 from .telemetry import PromptExecuted, PromptRendered, ToolInvoked
 
 P = ParamSpec("P")
@@ -123,9 +123,7 @@ class Capture:
         known = Conversations.of(self.session)
         if (name := chosen(self.session)) is not None:
             return known.named(name, prints, request.model)
-        if request.follows and (found := known.by_reply.get(request.follows)) is not None:
-            return RequestPlace(found, 0, altered=False)
-        return None if request.follows else known.find(prints)
+        return known.after(request.follows) if request.follows else known.find(prints)
 
     def _log_request(
         self,
@@ -137,7 +135,8 @@ class Capture:
         conversation = place.conversation if place else Conversations.of(self.session).begin("", request.model)
         shared = place.shared if place else 0
         if place is not None and place.altered:
-            shared, keep = conversation.cut(shared)
+            shared, keep = conversation.cut(shared if place.after is None else place.after)
+            shared = shared if place.after is None else 0
             self.session.append([TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep)])
         self._log_instructions(request, raw, conversation)
         new: list[int] = []
@@ -148,7 +147,7 @@ class Capture:
         for number in new:
             self._log_message(conversation, list(request.read(orjson.loads(raw[number]))))
         cause = self._log_notice(request, conversation)
-        messages = tuple(orjson.loads(raw[number]) for number in new)
+        messages = tuple(masked_value(orjson.loads(raw[number]), self.mask) for number in new)
         self._untold.append(PromptRendered(self.adapter, self.session_id, messages, to_datetime(present())))
         return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model)
 
@@ -188,7 +187,7 @@ class Capture:
             text = plain_json(value)
             if self._settings.get(key) != text:
                 self._settings[key] = text
-                said[key] = orjson.loads(text)
+                said[key] = masked_value(orjson.loads(text), self.mask)
         notice = System(agent_id=conversation.agent_id, subtype=REQUEST, metadata=plain_json(said))
         (message_id,) = self.session.append([notice])
         return message_id
@@ -234,21 +233,25 @@ class Exchange:
         usage: Metric | None = None,
         metadata: Mapping[str, Any] | None = None,
         each: Sequence[Mapping[str, Any]] = (),
+        entries: Mapping[int, Mapping[str, Any]] | None = None,
         thread: str = "",
     ) -> None:
         """Log what the model answered.
 
         `metadata` is of the whole reply and stands with its first entry (`partial` where the stream broke, `attempts`
-        where it was tried again); `each` is of the entries one by one. `thread` is the provider's own name for the
-        conversation."""
+        where it was tried again; `response_id` is a name by which a request may follow it); `each` is of the entries
+        one by one. `entries` has the fields of the entry that an `Output` is, by the number of the event. `thread` is
+        the provider's own name for the conversation."""
         if self.done:
             return
         self.done = True
         capture = self.capture
         events = list(masked(events, capture.mask)) or [Response(model=self.model)]
-        beside = [
-            _beside(each[at] if at < len(each) else {}, (metadata or {}) if not at else {}) for at in range(len(events))
-        ]
+        about = dict(metadata or {})
+        beside = [_beside(each[at] if at < len(each) else {}, {} if at else about) for at in range(len(events))]
+        for at, entry in (entries or {}).items():
+            beside[at] |= plain(dict(entry))
+        beside = [masked_value(one, capture.mask) for one in beside]
         events = [event.replace(cause=self.cause) for event in events]
         with capture.session.lock, capture.session.batch():
             message_id = capture.log(self.conversation, events, beside)
@@ -256,8 +259,8 @@ class Exchange:
                 own = usage.replace(agent_id=self.conversation.agent_id, cause=message_id, time=None, message_id="")
                 capture.session.append([own])
         known = Conversations.of(capture.session)
-        for name in {thread, *(event.api_id for event in events)} - {""}:
-            known.by_reply[name] = self.conversation
+        names = {thread, about.get("response_id"), *(event.api_id for event in events)}
+        known.name(self.conversation, (name for name in names if isinstance(name, str)))
         for event in events:
             if isinstance(event, ToolCall):
                 capture.calls[event.id] = event
@@ -276,7 +279,7 @@ class Exchange:
         self.done = True
         words = f"{type(problem).__name__}: {problem}".removesuffix(": ")
         (error,) = masked([Error(message=words, cause=self.cause)], self.capture.mask)
-        beside = _beside({}, {"type": type(problem).__name__, **(metadata or {})})
+        beside = masked_value(_beside({}, {"type": type(problem).__name__, **(metadata or {})}), self.capture.mask)
         with self.capture.session.lock:
             self.capture.log(self.conversation, [error], [beside])
 

@@ -12,6 +12,7 @@ from harken.events import Event
 Mask = bool | Callable[[str], str] | None
 """`True` for what Harken knows as secrets, or a function from a text to the text without what is secret in it."""
 _TEXTS = ("content", "message", "output", "signature")
+_BYTES = ("input", "raw", "metadata")
 
 
 def masking(mask: Mask) -> Callable[[str], str] | None:
@@ -38,9 +39,20 @@ def masked(events: Iterable[Event], mask: Callable[[str], str] | None) -> Iterat
         changes: dict[str, Any] = {
             name: new for name in _TEXTS if (text := getattr(event, name, "")) and (new := mask(text)) != text
         }
-        given = getattr(event, "input", b"")
-        if given:
-            text = given.decode("utf-8", "replace")
-            if (new := mask(text)) != text:
-                changes["input"] = new.encode("utf-8", "replace")
+        for name in _BYTES:
+            if given := getattr(event, name, b""):
+                text = given.decode("utf-8", "replace")
+                if (new := mask(text)) != text:
+                    changes[name] = new.encode("utf-8", "replace")
         yield event.replace(**changes) if changes else event
+
+
+def masked_value(value: Any, mask: Callable[[str], str] | None) -> Any:
+    """A JSON value with masked texts."""
+    if mask is None:
+        return value
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {key: masked_value(inner, mask) for key, inner in value.items()}
+    return [masked_value(inner, mask) for inner in value] if isinstance(value, list) else value

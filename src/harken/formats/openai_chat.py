@@ -36,7 +36,7 @@ def _read(data: bytes) -> list[Event]:
         value = _document(data)
     except BadRecord as problem:
         return [Output(message_id="@0", raw=data, why=str(problem), media_type="text/plain")] if data else []
-    return list(_events(value))
+    return list(events_in(value))
 
 
 def _document(data: bytes) -> Record:
@@ -53,7 +53,8 @@ def _document(data: bytes) -> Record:
     raise BadRecord("a chat document is an object with messages or choices, or a list of messages")
 
 
-def _events(value: Record) -> Iterator[Event]:
+def events_in(value: Record) -> Iterator[Event]:
+    """What a request or a response says."""
     model = _text(value, "model")
     given = _given(value)
     for number, message in enumerate(given):

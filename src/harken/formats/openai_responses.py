@@ -48,7 +48,7 @@ def _read(data: bytes) -> list[Event]:
         value = _document(data)
     except BadRecord as problem:
         return [Output(message_id="@0", raw=data, why=str(problem), media_type="text/plain")] if data else []
-    return list(_events(value))
+    return list(events_in(value))
 
 
 def _document(data: bytes) -> Record:
@@ -96,18 +96,20 @@ def _given(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _events(value: Record) -> Iterator[Event]:
+def events_in(value: Record) -> Iterator[Event]:
+    """What a request or a response says."""
     speaker = Speaker()
     speaker.model = text_of(value.get("model"))
     time = _time(value.get("created_at"))
     if instructions := text_of(value.get("instructions")):
         yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
     for number, item in enumerate(_items(value)):
-        yield from _item(item, {"message_id": f"@{number}", "time": time}, speaker)
+        yield from read_item(item, {"message_id": f"@{number}", "time": time}, speaker)
     yield from _usage(value, time)
 
 
-def _item(item: Any, fields: dict[str, Any], speaker: Speaker) -> list[Event]:
+def read_item(item: Any, fields: dict[str, Any], speaker: Speaker) -> list[Event]:
+    """The events of one item; what nobody can read is an `Output` with the reason."""
     why = "not an item"
     if isinstance(item, dict):
         if "type" not in item and "role" in item:

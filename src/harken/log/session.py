@@ -393,8 +393,8 @@ class Session(LogReader, Sliced):
 
     def close(self) -> None:
         """Put what is left on disk and let others write; harmless when done twice."""
-        if self._slices is not None:
-            self._slices.close()
+        if self._slices is not None or self.closers is not None:
+            self.close_parts()
         if self._writer is not None:
             with self.lock:
                 self._writer.close()

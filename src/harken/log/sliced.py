@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from harken.events import Event
@@ -26,8 +26,22 @@ class Sliced:
     _bus: EventBus | None = None
     _slice_config: SliceFactoryConfig | None = None
     _slices: SliceStore | None = None
+    closers: list[Callable[[], object]] | None = None
+    """Called before the session is closed, by whoever still has something to log."""
     chosen: ContextVar[str | None] | None = None
     """The conversation that was chosen by hand; each thread and task has its own."""
+
+    def before_close(self, function: Callable[[], object]) -> None:
+        """Have a function called before the session is closed; it must not raise."""
+        self.closers = [*(self.closers or ()), function]
+
+    def close_parts(self) -> None:
+        """Let those log who still have something to log, and close the slices."""
+        closers, self.closers = self.closers, None
+        for function in closers or ():
+            function()
+        if self._slices is not None:
+            self._slices.close()
 
     def dispatch(self, event: object) -> None:
         """Take a value into its slice and tell the bus; a `TranscriptEntry` is in the log before that."""

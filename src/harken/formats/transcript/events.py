@@ -13,7 +13,7 @@ import msgspec
 import orjson
 
 from harken.clock import from_datetime, in_calendar, to_datetime
-from harken.events import Error, Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts
 
 from .entry import TranscriptEntry, TranscriptRole
@@ -217,7 +217,11 @@ def drafts_of(
         if isinstance(event, ToolCall) and event.id:
             names[event.id] = event.name
         rest = rests[number] if number < len(rests) and isinstance(rests[number], dict) else {}
-        if (draft := draft_of(event, names)) is not None:
+        draft = draft_of(event, names)
+        if draft is None and isinstance(event, Output) and "content" in rest:
+            # What no event has a place for is an entry where somebody said what it is.
+            draft = EntryDraft("assistant", "", to_datetime(event.time or 0))
+        if draft is not None:
             yield with_rest(draft, rest), rest
 
 

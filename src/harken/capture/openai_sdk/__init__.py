@@ -1,0 +1,1 @@
+"""OpenAI's SDK: chat completions and responses, of every kind of client."""
