@@ -3,6 +3,7 @@
 jsonl           JSON lines, read leniently and within limits
 claims          whose bytes these are
 anthropic       Anthropic's content blocks as events, and events as messages
+gemini          Gemini contents as events
 openai          OpenAI's items as events
 openai_writing  events as OpenAI's items
 """
