@@ -1,21 +1,12 @@
-"""Which conversation a request goes on with, and what of it is new.
-
-A program's loop sends its whole history each time, and one client may serve several conversations. What was captured
-of a conversation is compared with the request, event by event: the conversation that is the longest beginning of the
-request is continued. One that shares a beginning and then differs was altered: it is cut back to what they share.
-Instructions are not compared: many conversations begin with the same ones, and some programs change them at each turn.
-"""
+"""The conversations of a session: which of them a request goes on with (`events/prints.py` has the rule)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
-import orjson
-
-from harken.events import Error, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Error, Event
 from harken.events.edits import is_entry, transcript
+from harken.events.prints import CapturedConversation, Print, RequestPlace, chain, find_conversation, shared_links
 from harken.formats.session_log import events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
@@ -25,101 +16,6 @@ from harken.log.sources import agent_of
 
 REQUEST = "request"
 """The subtype of the notice that a request was about to be sent; a reply names it as its cause."""
-Print = int
-"""What two events have in common that say the same."""
-_SPACES = re.compile(r"\s+")
-
-
-def print_of(event: Event) -> Print | None:
-    """What of an event is compared; None for what a program may leave out when it sends a history again."""
-    match event:
-        case Prompt():
-            return hash(("user", _words(event.content), event.images))
-        case Response():
-            return hash(("assistant", _words(event.content))) if event.content.strip() else None
-        case ToolCall():
-            return hash(("call", event.id, event.name, _arguments(event.input)))
-        case ToolResult():
-            return hash(("result", event.id, _words(event.output), event.images))
-        case System(subtype="instructions"):
-            return hash(("system", _words(event.message)))
-        case Thinking():
-            return None
-    return None
-
-
-def _words(text: str) -> str:
-    return _SPACES.sub(" ", text).strip() if len(text) < 10_000 else text.strip()
-
-
-def _arguments(text: bytes) -> bytes:
-    """Arguments however they are spaced and ordered."""
-    try:
-        return orjson.dumps(orjson.loads(text or b"{}"), option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONDecodeError, TypeError, RecursionError):
-        return text
-
-
-def chain(before: int, prints: Iterable[Print]) -> list[int]:
-    """For each print, what stands for it and everything before it."""
-    found = []
-    for one in prints:
-        before = hash((before, one))
-        found.append(before)
-    return found
-
-
-class RequestPlace(NamedTuple):
-    """Where a request belongs."""
-
-    conversation: CapturedConversation
-    shared: int
-    """How many prints of the request the conversation has already."""
-    altered: bool
-    """Whether the conversation has more than that, and so must be cut back."""
-    after: int | None = None
-    """Where the request names the reply it follows: how many prints of the conversation come before it."""
-
-
-class CapturedConversation:
-    """What is known of one conversation: its agent, and a print for each thing said in it."""
-
-    def __init__(self, agent_id: str, name: str = "") -> None:
-        self.agent_id = agent_id
-        self.name = name
-        self.chain: list[int] = []
-        self.entry_at: list[int] = []
-        """For each print, the number of the transcript's entry in which it stands."""
-        self.entries = 0
-        self.instructions: dict[Print, int] = {}
-        """The instructions that were given, and the entry in which each stands."""
-        self.replies: dict[str, int] = {}
-        """By the provider's names of replies: how many prints there were after each."""
-
-    def say(self, records: Iterable[Sequence[Event]]) -> None:
-        """Records were added to the transcript."""
-        for record in records:
-            for event in record:
-                if (one := print_of(event)) is None:
-                    continue
-                if isinstance(event, System):
-                    self.instructions[one] = self.entries
-                    continue
-                self.chain += chain(self.chain[-1] if self.chain else 0, (one,))
-                self.entry_at.append(self.entries)
-            self.entries += 1
-
-    def cut(self, shared: int) -> tuple[int, int]:
-        """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
-        at = self.entry_at
-        while 0 < shared < len(at) and at[shared - 1] == at[shared]:
-            shared -= 1
-        keep = at[shared] if shared < len(at) else self.entries
-        del self.chain[shared:], at[shared:]
-        self.instructions = {one: entry for one, entry in self.instructions.items() if entry < keep}
-        self.replies = {name: length for name, length in self.replies.items() if length <= shared}
-        self.entries = keep
-        return shared, keep
 
 
 class Conversations:
@@ -173,23 +69,13 @@ class Conversations:
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:
         """The conversation that a request goes on with; None where it shares a beginning with none."""
-        links = chain(0, prints)
-        whole = {conversation.chain[-1]: conversation for conversation in self._all if conversation.chain}
-        for length in range(len(links), 0, -1):
-            if (found := whole.get(links[length - 1])) is not None:
-                return RequestPlace(found, length, altered=False)
-        best: RequestPlace | None = None
-        for conversation in reversed(self._all):
-            shared = _shared(conversation.chain, links)
-            if shared > (best.shared if best else 0):
-                best = RequestPlace(conversation, shared, altered=True)
-        return best
+        return find_conversation(self._all, prints)
 
     def named(self, name: str, prints: Sequence[Print], model: str) -> RequestPlace:
         """The conversation of a name, whatever it shares with the request; a new one where there is none."""
         for conversation in self._all:
             if conversation.name == name:
-                shared = _shared(conversation.chain, chain(0, prints))
+                shared = shared_links(conversation.chain, chain(0, prints))
                 return RequestPlace(conversation, shared, altered=shared < len(conversation.chain))
         return RequestPlace(self.begin(name, model), 0, altered=False)
 
@@ -220,18 +106,6 @@ def _names(line: LogLine) -> Iterator[str]:
     about = [one.get("metadata") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
     said = [one.get(key) for one in about if isinstance(one, dict) for key in ("response_id", "thread")]
     yield from (name for name in (line.get("api_id"), *said) if isinstance(name, str))
-
-
-def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many links two chains begin with together; a link stands for all before it, so halving finds it."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[middle - 1] == other[middle - 1]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def mark_missing(session: Session) -> None:

@@ -20,12 +20,13 @@ from harken.clock import now as present
 from harken.clock import to_datetime
 from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
 from harken.events.edits import is_entry
+from harken.events.prints import CapturedConversation, Print, RequestPlace, print_of
 from harken.events.session import TranscriptEdit
 from harken.formats.transcript.events import plain, plain_json
 from harken.log import Session
 from harken.log.choosing import chosen
 
-from .conversations import REQUEST, CapturedConversation, Conversations, Print, RequestPlace, print_of
+from .conversations import REQUEST, Conversations
 from .mask import Mask, masked, masked_value, masking
 from .telemetry import PromptExecuted, PromptRendered, ToolInvoked
 
