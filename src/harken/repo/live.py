@@ -101,7 +101,7 @@ class KeptSession(Session):
 
 SETTINGS = (
     *("session_id", "language_model", "frequency", "principal", "on_warning"),
-    *(name for name in signature(Session).parameters if name != "path"),
+    *(name for name in signature(Session).parameters if name != "file"),
 )
 """The keywords that a kept session takes beside where it starts."""
 

@@ -23,6 +23,8 @@ COMPACTION = "compaction"
 SUMMARY = "compact_summary"
 """The subtype of the event that an entry of the kind `compaction` is."""
 Rest = dict[str, Any]
+EPOCH = to_datetime(0)
+"""When something happened of which nobody wrote down when."""
 _FIELDS = ("role", "content", "created_at", "tool_name", "tool_call_id", "tool_input", "metadata")
 """What an event may say of an entry; its id, source and number are the log's matter."""
 
@@ -64,7 +66,7 @@ _NAMESPACE = UUID("6f1c8a52-3a0e-5a53-9d0c-5f4f0f4b7a11")
 
 def draft_of(event: Event, names: Mapping[str, str]) -> EntryDraft | None:
     """The entry that an event is; None for one that nobody said or heard. `names` has the tool of each call."""
-    time = to_datetime(event.time if event.time is not None and in_calendar(event.time) else 0)
+    time = to_datetime(event.time) if event.time is not None and in_calendar(event.time) else EPOCH
     match event:
         case Prompt():
             words, about = _with_media(event.content, event.images)

@@ -1,0 +1,86 @@
+"""`transcript-v1`: the lines of a slice are a conversation like any other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+import harken
+from harken import formats
+from harken.capture import JsonlSliceFactory, Session, SliceFactoryConfig, TranscriptEntry
+from harken.events import AgentCreated, Metric, Prompt, Response, ToolCall, ToolResult
+from harken.testing.formats import FormatContract
+
+NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
+SAID = (
+    TranscriptEntry("system", "Be brief.", NOON),
+    TranscriptEntry("user", "Read a.", NOON, sequence=1),
+    TranscriptEntry("assistant", "{}", NOON, tool_name="Read", tool_call_id="c", tool_input={}, sequence=2),
+    TranscriptEntry("tool", "no such file", NOON, "Read", "c", metadata={"is_error": True}, sequence=3),
+    TranscriptEntry("assistant", "I look.", NOON, source="subagent:helper"),
+    TranscriptEntry("assistant", "Sorry.", NOON, metadata={"usage": {"output_tokens": 3, "model": "m"}}, sequence=4),
+)
+LINES = b"".join(orjson.dumps(one) + b"\n" for one in SAID)
+
+
+class TestTranscript(FormatContract):
+    format = formats.get("transcript-v1")
+    samples = (LINES,)
+
+
+def test_entries_are_events() -> None:
+    events = formats.get("transcript-v1").read(LINES)
+    kinds = ["system", "prompt", "tool_call", "tool_result", "agent_created", "response", "response", "metric"]
+    assert kinds == [event.kind for event in events]
+    assert [("helper", "child")] == [(e.agent_id, e.role) for e in events if isinstance(e, AgentCreated)]
+    assert [(3, "m")] == [(e.output_tokens, e.model) for e in events if isinstance(e, Metric)]
+    assert [True] == [e.is_error for e in events if isinstance(e, ToolResult)]
+    assert str(SAID[0].entry_id) == events[0].message_id
+
+
+def test_lines_that_came_late_are_put_in_order() -> None:
+    shuffled = b"".join(reversed(LINES.splitlines(keepends=True)))
+    said = [e for e in formats.get("transcript-v1").read(shuffled) if not e.agent_id and e.kind != "metric"]
+    assert ["system", "prompt", "tool_call", "tool_result", "response"] == [event.kind for event in said]
+
+
+def test_a_type_key_and_fields_that_are_left_out_do_no_harm() -> None:
+    (event,) = formats.get("transcript-v1").read(b'{"__type__":"a:B","role":"user","content":"hi"}\n')
+    assert isinstance(event, Prompt)
+    assert ("hi", None, "@0") == (event.content, event.time, event.message_id)
+
+
+def test_usage_stands_beside_the_reply_and_comes_back() -> None:
+    events = [Prompt(content="q"), Response(content="a"), Metric(input_tokens=5, output_tokens=1, api_id="r")]
+    again = formats.get("transcript-v1").read(formats.get("transcript-v1").write(events).data)
+    assert [(5, 1, "r")] == [(e.input_tokens, e.output_tokens, e.api_id) for e in again if isinstance(e, Metric)]
+
+
+def test_a_slice_is_recognised_and_a_session_is_written_as_one(tmp_path: Path) -> None:
+    config = SliceFactoryConfig(log_factory=JsonlSliceFactory(tmp_path))
+    with Session(slice_config=config) as session:
+        for one in SAID:
+            session.dispatch(one)
+    data = (tmp_path / "harken.capture:TranscriptEntry.jsonl").read_bytes()
+    found = formats.detect(data)
+    assert found is not None and "transcript-v1" == found.name
+
+    log = tmp_path / "a.jsonl"
+    with Session(log) as session:
+        for one in SAID:
+            session.dispatch(one)
+    with harken.open(tmp_path / "store") as repo:
+        list(repo.import_sessions([log]))
+        (main,) = [row.session for row in repo.sessions() if "/" not in row.session]
+        lines = repo.materialize(main, format="transcript-v1").bytes.splitlines()
+    kept = [one for one in SAID if one.source == "primary"]
+    assert [one.content for one in kept] == [orjson.loads(line)["content"] for line in lines]
+
+
+def test_a_session_that_is_written_and_read_is_the_same_conversation() -> None:
+    events = [ToolCall(id="x", name="ls", input=b'{"at":"/"}', time=1), ToolResult(id="x", output="bin", time=2)]
+    call, result = formats.get("transcript-v1").read(formats.get("transcript-v1").write(events).data)
+    assert isinstance(call, ToolCall) and isinstance(result, ToolResult)
+    assert ("x", "ls", b'{"at":"/"}', "ls") == (call.id, call.name, call.input, result.name)
