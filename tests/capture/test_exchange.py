@@ -12,35 +12,8 @@ import pytest
 from harken import Session
 from harken.capture import EventBus, PromptExecuted, PromptRendered, ToolInvoked, TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest, Exchange
-from harken.events import Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult, TranscriptEdit
-
-Message = dict[str, Any]
-
-
-def read(message: Message) -> Iterator[Event]:
-    """Messages of a small API of our own."""
-    words = message.get("content", "")
-    match message["role"]:
-        case "system":
-            yield System(subtype="instructions", message=words)
-        case "user":
-            yield Prompt(content=words)
-        case "tool":
-            yield ToolResult(id=message["id"], output=words)
-        case _:
-            if words:
-                yield Response(content=words)
-            for call in message.get("calls", ()):
-                yield ToolCall(id=call, name="look", input=b'{"at": 1}')
-
-
-def user(words: str) -> Message:
-    return {"role": "user", "content": words}
-
-
-def assistant(words: str, *calls: str) -> Message:
-    return {"role": "assistant", "content": words, "calls": list(calls)}
-
+from harken.events import Event, Metric, Response, Thinking, TranscriptEdit
+from support.small_api import Message, assistant, read, user
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 
