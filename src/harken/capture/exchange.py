@@ -15,7 +15,6 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 import orjson
 
-from harken import ids
 from harken.clock import now as present
 from harken.clock import to_datetime
 from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
@@ -83,8 +82,10 @@ class Capture:
         self.adapter = adapter
         self.warned = False
         self.mask = masking(mask)
-        self._prints: dict[str, tuple[Print, ...]] = {}
-        """By the digest of a message: what is compared of it. A history is sent again and again."""
+        self._prints: dict[tuple[int, int], tuple[Print, ...]] = {}
+        """By what tells a message from others: what is compared of it. A history is sent again and again."""
+        self._instructing: set[tuple[int, int]] = set()
+        """The messages among them that hold instructions."""
         self._settings: dict[str, bytes] = {}
         self._untold: list[object] = []
         """What the bus hears of once it is in the log."""
@@ -111,13 +112,15 @@ class Capture:
         return exchange
 
     def _prints_of(self, text: bytes, read: Reader) -> tuple[Print, ...]:
-        digest = ids.artifact_id(text)
-        if (known := self._prints.get(digest)) is None:
-            events = read(orjson.loads(text))
-            found = (print_of(event) for event in masked(events, self.mask) if not isinstance(event, System))
-            known = self._prints[digest] = tuple(one for one in found if one is not None)
+        key = (hash(text), len(text))
+        if (known := self._prints.get(key)) is None:
+            events = list(masked(read(orjson.loads(text)), self.mask))
+            found = (print_of(event) for event in events if not isinstance(event, System))
             if len(self._prints) > 100_000:
                 self._prints.clear()
+            known = self._prints[key] = tuple(one for one in found if one is not None)
+            if any(isinstance(event, System) and is_entry(event) for event in events):
+                self._instructing.add(key)
         return known
 
     def _place(self, request: CapturedRequest, prints: Sequence[Print]) -> RequestPlace | None:
@@ -160,7 +163,7 @@ class Capture:
         found = [
             event
             for text in raw
-            if b'"system"' in text or b'"developer"' in text
+            if self._instructing and (hash(text), len(text)) in self._instructing
             for event in request.read(orjson.loads(text))
         ]
         given += [event for event in found if isinstance(event, System) and event.subtype == "instructions"]
