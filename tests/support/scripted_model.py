@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+from support.anthropic_wire import message_object, message_steps
 from support.openai_wire import compacted, response_object, response_steps
 
 SUMMARY_REQUESTS = (
@@ -59,6 +60,13 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Block:
+    """The model says this content block of the Messages API."""
+
+    content: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Refuse:
     """The provider refuses the request with this status."""
 
@@ -88,7 +96,7 @@ class Hold:
         self.gate.wait(20)
 
 
-Turn = Sequence[Say | Think | Call | Refuse | Break | Hold]
+Turn = Sequence[Say | Think | Call | Block | Refuse | Break | Hold]
 Cue = Turn | Callable[[dict[str, Any]], Turn]
 """A turn, or a function that makes one from the request (to name an id that the program chose)."""
 
@@ -100,6 +108,7 @@ class Request:
     api: str
     kind: str
     body: dict[str, Any]
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -113,6 +122,11 @@ class ScriptedModel:
     """The turns it has answered with."""
     input_tokens: int = 100
     """What the model claims the conversation costs: a large number makes a program compact by itself."""
+    usage: dict[str, Any] = field(default_factory=dict)
+    said_of_message: dict[str, Any] = field(default_factory=dict)
+    """What a message of the Messages API has beside what it says, and beside its figures."""
+    asides: bool = True
+    """Whether a request without tools is for a title and the like, as Claude Code's are."""
     _turns: dict[str, list[Cue]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -148,11 +162,11 @@ class ScriptedModel:
         with self._lock:
             return [request.body for request in self.requests if request.kind == kind]
 
-    def answer(self, api: str, body: dict[str, Any]) -> Turn:
+    def answer(self, api: str, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> Turn:
         """Note the request and take the next turn of the script it belongs to."""
         with self._lock:
             kind = self._kind(api, body)
-            self.requests.append(Request(api, kind, body))
+            self.requests.append(Request(api, kind, body, dict(headers or {})))
             if self.log is not None:
                 with self.log.open("a") as lines:
                     lines.write(json.dumps({"api": api, "kind": kind, "body": body}) + "\n")
@@ -175,7 +189,7 @@ class ScriptedModel:
         last = json.dumps(items[-1]) if items else ""
         if any(words in last for words in SUMMARY_REQUESTS):
             return "summary"
-        if TITLE_REQUEST in last or (api == "anthropic" and not body.get("tools")):
+        if TITLE_REQUEST in last or (self.asides and api == "anthropic" and not body.get("tools")):
             return "aside"
         spoken = (at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer"))
         opening = json.dumps(items[: next(spoken, len(items))])
@@ -214,10 +228,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = {}
         if path.endswith("/count_tokens"):
             self._reply(200, b'{"input_tokens": 100}')
-        elif path.endswith("/v1/messages"):
-            self._answer(
-                self.scripted.answer("anthropic", body), lambda turn: messages_events(self.scripted, body, turn)
-            )
+        elif path.endswith(("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")):
+            sent = {key.lower(): value for key, value in self.headers.items() if key.lower() != "host"}
+            self._messages(self.scripted.answer("anthropic", body, sent), body)
         elif path.endswith("/chat/completions"):
             self._chat(self.scripted.answer("chat", body), body)
         elif path.endswith("/responses"):
@@ -235,6 +248,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             error = {"type": "invalid_request_error", "message": refused.message}
             self._reply(refused.status, json.dumps({"type": "error", "error": error}).encode(), refused.headers)
+
+    def _messages(self, turn: Turn, body: dict[str, Any]) -> None:
+        """A message, whole or in events."""
+        if body.get("stream"):
+            self._answer(turn, lambda turn: message_steps(message_object(self.scripted, body, turn)))
+        else:
+            self._respond(turn, [], lambda turn: message_object(self.scripted, body, turn))
 
     def _chat(self, turn: Turn, body: dict[str, Any]) -> None:
         """A completion, whole or in chunks."""
@@ -266,7 +286,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
-        for key, value in {"x-request-id": f"req_{self.scripted.number():06d}", **(headers or {})}.items():
+        name = f"req_{self.scripted.number():06d}"
+        for key, value in {"request-id": name, "x-request-id": name, **(headers or {})}.items():
             self.send_header(key, value)
         self.end_headers()
         if self.command != "HEAD":
@@ -301,48 +322,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def spoken(turn: Turn) -> Turn:
     """What the model says in a turn."""
-    return [part for part in turn if isinstance(part, Say | Think | Call)]
-
-
-def messages_events(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
-    """One turn as the event stream of the Messages API."""
-    calls = any(isinstance(part, Call) for part in turn)
-    usage = {"input_tokens": model.input_tokens, "output_tokens": 1}
-    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-    message = {
-        "id": f"msg_{model.number():06d}",
-        "type": "message",
-        "role": "assistant",
-        "model": body.get("model", "scripted"),
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage,
-    }
-    yield {"type": "message_start", "message": message}
-    for index, part in enumerate(turn):
-        block, deltas = _block(model, part)
-        yield {"type": "content_block_start", "index": index, "content_block": block}
-        for delta in deltas:
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    stop = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
-    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 10 + len(turn)}}
-    yield {"type": "message_stop"}
-
-
-def _block(model: ScriptedModel, part: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    if isinstance(part, Say):
-        return {"type": "text", "text": ""}, [{"type": "text_delta", "text": part.text}]
-    if isinstance(part, Think):
-        sealed = {"type": "signature_delta", "signature": part.signature}
-        return {"type": "thinking", "thinking": "", "signature": ""}, [
-            {"type": "thinking_delta", "thinking": part.text},
-            sealed,
-        ]
-    call_id = part.id or f"toolu_{model.number():06d}"
-    block = {"type": "tool_use", "id": call_id, "name": part.name, "input": {}}
-    return block, [{"type": "input_json_delta", "partial_json": json.dumps(part.input)}]
+    return [part for part in turn if isinstance(part, Say | Think | Call | Block)]
 
 
 def responses_events(model: ScriptedModel, turn: Turn) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harken.log.slices import SliceFactoryConfig as SliceFactoryConfig
     from harken.log.slices import SlicePolicy as SlicePolicy
 
+    from .anthropic_sdk.wrapping import anthropic as anthropic
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
     from .telemetry import PromptExecuted as PromptExecuted
@@ -40,6 +41,7 @@ _HOME = {
     "ToolInvoked": "harken.capture.telemetry",
     "TranscriptEntry": "harken.formats.transcript.entry",
     "TranscriptRole": "harken.formats.transcript.entry",
+    "anthropic": "harken.capture.anthropic_sdk.wrapping",
     "append_all": "harken.log.dispatching",
     "format_transcript": "harken.formats.transcript.entry",
     "openai": "harken.capture.openai_sdk.wrapping",

@@ -13,6 +13,8 @@ from typing import Any
 
 BodyEnded = Callable[[bytes, BaseException | None], None]
 """Told what came of the body, and what broke it."""
+END = b"\n\n"
+"""Where a server-sent event ends."""
 
 
 class HeardBody:
@@ -36,8 +38,9 @@ class HeardBody:
     def __iter__(self) -> Iterator[bytes]:
         try:
             for part in self._stream:
-                self._parts.append(part)
-                yield part
+                for piece in _pieces(part):
+                    self._parts.append(piece)
+                    yield piece
         except GeneratorExit:  # the reading stopped; the response may still be open
             raise
         except BaseException as problem:
@@ -48,8 +51,9 @@ class HeardBody:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for part in self._stream:
-                self._parts.append(part)
-                yield part
+                for piece in _pieces(part):
+                    self._parts.append(piece)
+                    yield piece
         except GeneratorExit:
             raise
         except BaseException as problem:
@@ -73,6 +77,15 @@ class HeardBody:
 
     def __del__(self) -> None:
         self.end()
+
+
+def _pieces(part: bytes) -> list[bytes]:
+    """Server-sent events that came together, one by one: a host that stops in the middle did not hear the rest."""
+    if END not in part:
+        return [part]
+    *events, rest = part.split(END)
+    pieces = [event + END for event in events]
+    return [*pieces, rest] if rest else pieces
 
 
 @cache

@@ -33,7 +33,7 @@ def print_of(event: Event) -> Print | None:
         case ToolCall():
             return hash(("call", event.id, event.name, _arguments(event.input)))
         case ToolResult():
-            return hash(("result", event.id, _words(event.output), event.images))
+            return hash(("result", event.id, _result(event.output), event.images))
         case System(subtype="instructions"):
             return hash(("system", _words(event.message)))
         case Thinking():
@@ -43,6 +43,13 @@ def print_of(event: Event) -> Print | None:
 
 def _words(text: str) -> str:
     return _SPACES.sub(" ", text).strip() if len(text) < 10_000 else text.strip()
+
+
+def _result(text: str) -> str:
+    """What a tool answered; where it is JSON, however it is spaced and ordered, since SDKs send their own objects."""
+    if not text.startswith("{"):
+        return _words(text)
+    return "\n".join(_arguments(line.encode()).decode() for line in text.split("\n"))
 
 
 def _arguments(text: bytes) -> bytes:

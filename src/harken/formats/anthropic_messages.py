@@ -57,11 +57,11 @@ def read(data: bytes) -> Iterator[Event]:
     if body is None:
         yield Output(raw=data, why="not a JSON object with messages")
         return
-    for index, text in enumerate(_instructions(body.get("system"))):
+    for index, text in enumerate(instructions_in(body.get("system"))):
         yield System(subtype=INSTRUCTIONS, message=clean(text), message_id="@system", index=index)
     messages = body.get("messages")
     for number, message in enumerate(messages if isinstance(messages, list) else []):
-        made = list(_message(message))
+        made = list(message_events(message))
         name = message.get("id") if isinstance(message, dict) else None
         api = clean(name) if isinstance(name, str) else ""
         for place, event in enumerate(made):
@@ -93,14 +93,16 @@ def _load(data: bytes) -> Record | None:
     return None
 
 
-def _instructions(system: Any) -> list[str]:
+def instructions_in(system: Any) -> list[str]:
+    """The texts of `system`, which is one text or blocks."""
     if isinstance(system, str):
         return [system]
     blocks = system if isinstance(system, list) else []
     return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
 
 
-def _message(message: Any) -> Iterator[Event]:
+def message_events(message: Any) -> Iterator[Event]:
+    """What one message says."""
     content = message.get("content") if isinstance(message, dict) else None
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(content, str | list) or role not in ("user", "assistant", "system"):
@@ -108,7 +110,7 @@ def _message(message: Any) -> Iterator[Event]:
     elif role == "user":
         yield from user_events(content, None, by_text)
     elif role == "system":
-        for text in _instructions(content):
+        for text in instructions_in(content):
             yield System(subtype=INSTRUCTIONS, message=clean(text))
     else:
         model = message.get("model")

@@ -94,6 +94,9 @@ class OpenAICall:
         self._response: Any = None
         self._unfinished: ReadReply | None = None
 
+    def sending(self, request: Any) -> None:
+        """An attempt goes out: the call was logged when it began, and the reply says how many there were."""
+
     @never_raising
     def failed(self, problem: BaseException) -> None:
         """No reply came; a response that is made in the background may be asked for once more."""

@@ -161,7 +161,7 @@ def metric_of(record: Record, body: Record) -> Metric | None:
     usage = body.get("usage")
     cost = real(record.get("costUSD"))
     if isinstance(usage, dict):
-        metered = _metric(usage, cost_usd=cost)
+        metered = usage_metric(usage, cost_usd=cost)
         # Zeros in a record with this mark say that nobody counted: the program itself takes them so.
         if record.get("isUnmetered") is not True or any(_figures(metered)):
             return metered
@@ -179,7 +179,7 @@ def _figures(metric: Metric) -> tuple[int | None, ...]:
     return metric.input_tokens, metric.output_tokens, metric.cache_read_tokens, metric.cache_write_tokens
 
 
-def _metric(usage: Record, **rest: Any) -> Metric:
+def usage_metric(usage: Record, **rest: Any) -> Metric:
     """A metric with the figures of a `usage` object."""
     written, details = usage.get("cache_creation"), usage.get("output_tokens_details")
     return Metric(
@@ -264,7 +264,7 @@ def run_metric(record: Record) -> Metric:
     figures = usage if isinstance(usage, dict) else record
     seconds = real(record.get("duration_seconds")) or (real(record.get("duration_ms")) or 0.0) / 1000
     cost = real(record.get("total_cost_usd"))
-    return _metric(
+    return usage_metric(
         figures,
         cost_usd=real(record.get("cost_usd")) if cost is None else cost,
         duration_seconds=seconds,

@@ -1,0 +1,1 @@
+"""Anthropic's SDK: messages, of every kind of client."""

@@ -1,0 +1,99 @@
+"""Streams put together again: from the events of a stream to the message that it would have been in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from harken.formats.kit.jsonl import NotJson, Record, parse_document
+
+_TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
+"""Deltas that add to a text of their block."""
+_VALUES = {"signature_delta": ("signature",), "compaction_delta": ("content", "encrypted_content", "signature")}
+"""Deltas that say a value of their block whole."""
+INPUT = "partial_json"
+"""Where the arguments of a call stand while they are not complete."""
+
+
+class WholeMessage(NamedTuple):
+    """A message as far as it came."""
+
+    body: Record
+    whole: bool
+    error: Any = None
+    """What the provider said went wrong in the middle."""
+
+
+def join_events(events: Iterable[Record]) -> WholeMessage:
+    """The message that the events are."""
+    body: Record = {}
+    blocks: dict[int, Record] = {}
+    whole, error = False, None
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                body |= _object(event.get("message"))
+            case "content_block_start":
+                blocks[_index(event, blocks)] = dict(_object(event.get("content_block")))
+            case "content_block_delta":
+                _grow(blocks.setdefault(_index(event, blocks), {}), _object(event.get("delta")))
+            case "content_block_stop":
+                _close(blocks.get(_index(event, blocks), {}))
+            case "message_delta":
+                _change(body, event)
+                whole = whole or body.get("stop_reason") is not None
+            case "message_stop":
+                whole = True
+            case "error":
+                error = event.get("error") or event
+    body["content"] = [blocks[at] for at in sorted(blocks)] or body.get("content") or []
+    return WholeMessage(body, whole and not error, error)
+
+
+def _index(event: Record, blocks: Record | dict[int, Record]) -> int:
+    index = event.get("index")
+    return index if isinstance(index, int) else len(blocks) - 1
+
+
+def _grow(block: Record, delta: Record) -> None:
+    kind = delta.get("type")
+    if kind in _TEXTS:
+        block.setdefault("type", _TEXTS[kind])
+        block[_TEXTS[kind]] = _text(block.get(_TEXTS[kind])) + _text(delta.get(_TEXTS[kind]))
+    elif kind == "input_json_delta":
+        block[INPUT] = _text(block.get(INPUT)) + _text(delta.get("partial_json"))
+    elif kind == "citations_delta":
+        block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+    elif kind in _VALUES:
+        block |= {key: delta[key] for key in _VALUES[kind] if key in delta}
+    else:
+        block |= {key: value for key, value in delta.items() if key != "type"}
+
+
+def _close(block: Record) -> None:
+    """All of a block has come: arguments are what their pieces say together."""
+    if isinstance(text := block.get(INPUT), str):
+        try:
+            block["input"] = parse_document(text.encode()) if text else block.get("input", {})
+        except NotJson:
+            return
+        del block[INPUT]
+
+
+def _change(body: Record, event: Record) -> None:
+    """What is known of a message only at its end. Figures are totals; those that are left out stand as they were."""
+    said = {
+        **{key: event[key] for key in event if key not in ("type", "delta", "usage")},
+        **_object(event.get("delta")),
+    }
+    body |= {key: value for key, value in said.items() if value is not None}
+    usage = {key: value for key, value in _object(event.get("usage")).items() if value is not None}
+    body["usage"] = {**_object(body.get("usage")), **usage}
+
+
+def _object(value: object) -> Record:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
