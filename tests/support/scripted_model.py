@@ -80,6 +80,8 @@ class Break:
     """The connection breaks after so many events of the stream."""
 
     after: int = 3
+    saying: Sequence[dict[str, Any]] = ()
+    """The last events."""
 
 
 @dataclass(frozen=True)
@@ -295,10 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(body)
 
     def _stream(self, events: Iterable[dict[str, Any]], turn: Turn) -> None:
-        pieces = [
-            (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
-            for event in events
-        ]
+        pieces = [_piece(event) for event in events]
         if pieces and "chat.completion.chunk" in pieces[0]:
             pieces.append("data: [DONE]\n\n")
         self.send_response(200)
@@ -313,11 +312,16 @@ class _Handler(BaseHTTPRequestHandler):
                 stop = stops.get(number)
                 if isinstance(stop, Break):
                     self.close_connection = True
+                    self.wfile.write("".join(map(_piece, stop.saying)).encode())
                     return
                 if stop is not None:
                     self.wfile.flush()
                     stop.wait()
                 self.wfile.write(piece.encode())
+
+
+def _piece(event: dict[str, Any]) -> str:
+    return (f"event: {event['type']}\n" if "type" in event else "") + f"data: {json.dumps(event)}\n\n"
 
 
 def spoken(turn: Turn) -> Turn:
