@@ -31,6 +31,7 @@ TYPE_CHECKING = False  # as `typing` has it, whose loading would be a good part 
 if TYPE_CHECKING:
     from typing import Any
 
+    from . import capture as capture
     from .agents import Agent as Agent
     from .agents import load_session as load_session
     from .context import Diff as Diff
@@ -109,10 +110,12 @@ _HOME = {
     "SessionViewer": "views",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", "capture", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "capture":  # a package that users name as it is: `harken.capture.openai(client, session)`
+        return importlib.import_module(".capture", __name__)
     try:
         package = _HOME[name]
     except KeyError:

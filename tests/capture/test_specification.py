@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,3 +101,8 @@ def test_a_subagent_has_numbers_of_its_own() -> None:
         Adapter().capture_subagent(raw, session=session, subagent_id="abc123")
         below = session[TranscriptEntry].where(lambda e: e.source == "subagent:abc123")
         assert [("0", 0), ("1", 1), ("2", 2)] == [(entry.content, entry.sequence) for entry in below]
+
+
+def test_capture_is_there_when_harken_is_imported() -> None:
+    code = "import sys, harken; assert harken.capture.TranscriptEntry; assert 'openai' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
