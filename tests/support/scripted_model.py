@@ -1,9 +1,9 @@
 """A model that says what a script tells it to, over the APIs the real programs speak.
 
-It answers Anthropic Messages (`/v1/messages`) and OpenAI Responses (`/v1/responses`), streaming, and OpenAI chat
-completions (`/chat/completions`) as the request wants it, and keeps every
-request it was sent: that list is the judge of what a program really knew. A script is a list of turns for the main
-conversation and, by a text their first message contains, one for each sub-agent.
+It answers Anthropic Messages (`/v1/messages`), OpenAI Responses (`/v1/responses`) and chat completions, and Gemini
+(`:generateContent`, `/interactions`), in one piece or as a stream, and keeps every request it was sent: that list is
+the judge of what a program really knew. A script is a list of turns for the main conversation and, by a text their
+first message contains, one for each sub-agent.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from support.anthropic_wire import message_object, message_steps
+from support.google_wire import contents_chunks, contents_object, interaction_events, interaction_object
 from support.openai_wire import compacted, response_object, response_steps
 
 SUMMARY_REQUESTS = (
@@ -233,6 +234,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith(("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")):
             sent = {key.lower(): value for key, value in self.headers.items() if key.lower() != "host"}
             self._messages(self.scripted.answer("anthropic", body, sent), body)
+        elif path.endswith((":generateContent", ":streamGenerateContent")):
+            self._contents(self.scripted.answer("google", body), streamed="stream" in path)
+        elif path.endswith("/interactions"):
+            self._interaction(self.scripted.answer("google", body), body)
         elif path.endswith("/chat/completions"):
             self._chat(self.scripted.answer("chat", body), body)
         elif path.endswith("/responses"):
@@ -262,6 +267,16 @@ class _Handler(BaseHTTPRequestHandler):
         """A completion, whole or in chunks."""
         chunks = chat_chunks(self.scripted, body, spoken(turn)) if body.get("stream") else []
         self._respond(turn, chunks, lambda turn: chat_completion(self.scripted, body, turn))
+
+    def _contents(self, turn: Turn, *, streamed: bool) -> None:
+        """What a Gemini model says, whole or in chunks."""
+        whole = contents_object(self.scripted, spoken(turn))
+        self._respond(turn, contents_chunks(whole) if streamed else [], lambda _: whole)
+
+    def _interaction(self, turn: Turn, body: dict[str, Any]) -> None:
+        """An interaction of the Gemini API, whole or in events."""
+        whole = interaction_object(self.scripted, body, spoken(turn))
+        self._respond(turn, interaction_events(whole) if body.get("stream") else [], lambda _: whole)
 
     def _responses(self, turn: Turn, body: dict[str, Any]) -> None:
         """A response, whole or in events. Codex is content with its items; the SDKs want every step."""

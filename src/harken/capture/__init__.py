@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harken.log.slices import SlicePolicy as SlicePolicy
 
     from .anthropic_sdk.wrapping import anthropic as anthropic
+    from .google_sdk.wrapping import google as google
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
     from .telemetry import PromptExecuted as PromptExecuted
@@ -44,6 +45,7 @@ _HOME = {
     "anthropic": "harken.capture.anthropic_sdk.wrapping",
     "append_all": "harken.log.dispatching",
     "format_transcript": "harken.formats.transcript.entry",
+    "google": "harken.capture.google_sdk.wrapping",
     "openai": "harken.capture.openai_sdk.wrapping",
     "replace_latest": "harken.log.dispatching",
 }

@@ -25,6 +25,7 @@ from .bodies import HeardBody, decoded, hear, read_body
 from .exchange import Capture, Exchange, never_raising, warn_once
 
 ClientT = TypeVar("ClientT")
+T = TypeVar("T")
 Listeners = tuple["CallListener", ...]
 LISTENERS = "_harken_listeners"
 _METHODS = ("request", "_build_request", "_process_response", "copy", "with_options")
@@ -196,10 +197,7 @@ def _listened(client: ClientT, listeners: Listeners) -> ClientT:
         return _listened(cls.copy(client, *args, **options), listeners)
 
     def build(*args: Any, **options: Any) -> Any:
-        request = cls._build_request(client, *args, **options)
-        for call in _current.get():
-            call.sending(request)
-        return request
+        return sending(cls._build_request(client, *args, **options))
 
     def process(*args: Any, **options: Any) -> Any:
         for call in _current.get():
@@ -207,11 +205,11 @@ def _listened(client: ClientT, listeners: Listeners) -> ClientT:
         return cls._process_response(client, *args, **options)
 
     def request(*args: Any, **options: Any) -> Any:
-        with _Calling(listeners, args, options):
+        with Calling(listeners, options.get("options", args[1] if len(args) > 1 else None)):
             return cls.request(client, *args, **options)
 
     async def request_later(*args: Any, **options: Any) -> Any:
-        with _Calling(listeners, args, options):
+        with Calling(listeners, options.get("options", args[1] if len(args) > 1 else None)):
             return await cls.request(client, *args, **options)
 
     own = vars(client)
@@ -222,15 +220,22 @@ def _listened(client: ClientT, listeners: Listeners) -> ClientT:
     return client
 
 
-class _Calling:
+def sending(request: T) -> T:
+    """An attempt goes out, of the request that is being sent in this thread or task."""
+    for call in _current.get():
+        call.sending(request)
+    return request
+
+
+class Calling:
     """While a request of the host is being sent: whoever listens knows which one it is, and hears where it fails."""
 
-    def __init__(self, listeners: Listeners, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        given = options.get("options", args[1] if len(args) > 1 else None)
+    def __init__(self, listeners: Sequence[CallListener], given: Any) -> None:
         self._calls = tuple(call for one in listeners if (call := _begun(one, given)) is not None)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> tuple[HeardCall, ...]:
         self._token = _current.set(self._calls)
+        return self._calls
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         with suppress(ValueError):  # a coroutine that was thrown away ends wherever its memory is taken back

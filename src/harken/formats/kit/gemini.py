@@ -81,9 +81,12 @@ def _part(given: Any) -> Any:
 
 
 def joined(parts: Iterable[Any]) -> list[Any]:
-    """Parts with neighbouring words made one, up to a signature: a stream cuts them where it likes."""
+    """Parts with neighbouring words made one, up to a signature: a stream cuts them where it likes, and may end with
+    none."""
     found: list[Any] = []
     for part in parts:
+        if _is_words(part) and not part["text"] and "thoughtSignature" not in part:
+            continue
         before: Any = found[-1] if found else None
         if _is_words(part) and _is_words(before) and _goes_on(before, part):
             found[-1] = {**before, **part, "text": before["text"] + part["text"]}

@@ -1,0 +1,1 @@
+"""Google's GenAI SDK: contents and interactions, of every kind of client."""
