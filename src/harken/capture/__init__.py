@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from harken.log.slices import SlicePolicy as SlicePolicy
 
     from .anthropic_sdk.wrapping import anthropic as anthropic
+    from .claude_agent_sdk.options import ClaudeAgentSDKAdapter as ClaudeAgentSDKAdapter
+    from .claude_agent_sdk.options import ClaudeAgentSDKClientConfig as ClaudeAgentSDKClientConfig
+    from .claude_agent_sdk.options import claude_agent as claude_agent
     from .google_sdk.wrapping import google as google
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 # Promised names and the module each lives in: looked up when first asked for, so that no part loads another's SDK.
 _HOME = {
     "AgentIdentifier": "harken.formats.std.models",
+    "ClaudeAgentSDKAdapter": "harken.capture.claude_agent_sdk.options",
+    "ClaudeAgentSDKClientConfig": "harken.capture.claude_agent_sdk.options",
     "EventBus": "harken.log.bus",
     "JsonlSliceFactory": "harken.log.slices",
     "MemorySliceFactory": "harken.log.slices",
@@ -44,6 +49,7 @@ _HOME = {
     "TranscriptRole": "harken.formats.transcript.entry",
     "anthropic": "harken.capture.anthropic_sdk.wrapping",
     "append_all": "harken.log.dispatching",
+    "claude_agent": "harken.capture.claude_agent_sdk.options",
     "format_transcript": "harken.formats.transcript.entry",
     "google": "harken.capture.google_sdk.wrapping",
     "openai": "harken.capture.openai_sdk.wrapping",

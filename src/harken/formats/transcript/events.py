@@ -15,6 +15,7 @@ import orjson
 from harken.clock import from_datetime, in_calendar, to_datetime
 from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts
+from harken.events.session import TranscriptEdit
 
 from .entry import TranscriptEntry, TranscriptRole
 
@@ -76,6 +77,10 @@ def draft_of(event: Event, names: Mapping[str, str]) -> EntryDraft | None:
             return EntryDraft("system", event.message, time, metadata=_object(event.metadata))
         case System(subtype="compact_summary"):
             return EntryDraft("assistant", event.message, time, metadata={"kind": COMPACTION})
+        case System() if event.message:
+            return EntryDraft("system", event.message, time, metadata=_said({"kind": event.subtype}))
+        case TranscriptEdit(action="compact") if event.content:
+            return EntryDraft("user", event.content, time, metadata={"kind": COMPACTION})
         case Response():
             return EntryDraft("assistant", event.content, time, metadata=_said({"model": event.model}))
         case Thinking():

@@ -1,0 +1,136 @@
+"""One transcript file: its records, which of them the session has, and what is known of the sub-agent it is of."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from harken import ids
+from harken.clock import monotonic
+from harken.events import Output, System, ToolCall
+from harken.formats.kit.jsonl import Record, parse
+from harken.formats.session_log import events_of
+from harken.formats.session_log.lines import LogLine
+from harken.formats.session_log.writing import ENTRIES
+
+from .records import FileRecords, ReadRecord
+from .tail import TailedFile
+
+RECORD = "record"
+"""Of an entry whose record has no uuid of its own in this session: by what the record is known."""
+HELD = 1.0
+"""Seconds for which the first records of a file wait for the instructions, which are written behind them."""
+_AGENT_FILE = re.compile(r"agent-(.+)\.jsonl")
+_FOLDERS = 5
+"""How deep folders of sub-agents' files are looked through."""
+
+
+class ClaudeFile:
+    """A file and how far the session has it."""
+
+    def __init__(self, path: Path, agent: str = "") -> None:
+        self.path = path
+        self.agent = agent
+        """The sub-agent's id; empty for a main file."""
+        self.agent_id = ""
+        """The agent of the session that it is; empty until that is known."""
+        self.looks = 0
+        """How often somebody looked whether it can be begun with."""
+        self.calls: dict[str, str] = {}
+        """By the id of each call: the message in which it stands."""
+        self.instructions: set[str] = set()
+        self.preserved: set[str] = set()
+        """The messages that the compaction at hand keeps word for word."""
+        self.known: Counter[str] = Counter()
+        self._records = FileRecords()
+        self._tail = TailedFile(path)
+        self._met: Counter[str] = Counter()
+        self._beginnings = 0
+        self._held: list[ReadRecord] | None = []
+        self._since = 0.0
+
+    def new(self, *, last: bool = False) -> list[ReadRecord]:
+        """The records that were added; a file that was written anew gives all of them again."""
+        found = list(self._read(last=last))
+        if self._held is None:
+            return found
+        if found and not self._held:
+            self._since = monotonic()
+        self._held += found
+        if not self._held:
+            return []
+        opening = next((at for at, one in enumerate(self._held) if _opens(one)), None)
+        if not last and opening is None and monotonic() - self._since < HELD:
+            return []
+        found, self._held = self._held, None
+        if opening is not None and is_snapshot(found[opening]):  # the model reads the instructions first
+            found.insert(0, found.pop(opening))
+        return found
+
+    def _read(self, *, last: bool) -> Iterator[ReadRecord]:
+        for line in self._tail.end() if last else self._tail.lines():
+            if self._beginnings != self._tail.beginnings:
+                self._beginnings = self._tail.beginnings
+                self._met.clear()
+            for record in self._records.of_line(line):
+                if not record.uuid:
+                    record.digest = ids.artifact_id(record.raw)
+                    self._met[record.digest] += 1
+                    record.nth = self._met[record.digest]
+                yield record
+
+    def has(self, record: ReadRecord) -> bool:
+        """Whether the session has it, as far as its name in the log does not tell."""
+        return bool(self.known[record.uuid]) if record.uuid else record.nth <= self.known[record.digest]
+
+    def learn(self, lines: Iterable[LogLine]) -> None:
+        """Take in what the session has of it from an earlier time."""
+        for line in lines:
+            rests = line.get(ENTRIES)
+            said = [rest.get("metadata") for rest in rests if isinstance(rest, dict)] if isinstance(rests, list) else []
+            names = [one.get(RECORD) for one in said if isinstance(one, dict)]
+            name = next((name for name in names if isinstance(name, str)), "")
+            for event in events_of(line):
+                if isinstance(event, Output) and not event.index:
+                    name = name or ids.artifact_id(event.raw)
+                elif isinstance(event, ToolCall):
+                    self.calls[event.id] = event.message_id
+                elif isinstance(event, System) and event.subtype == "instructions":
+                    self.instructions.add(event.message)
+            self.known[name] += 1
+
+
+def _opens(record: ReadRecord) -> bool:
+    """Whether there is nothing more to wait for: the instructions are there, or the model has answered."""
+    return is_snapshot(record) or record.record.get("type") in ("assistant", "system")
+
+
+def is_snapshot(record: ReadRecord) -> bool:
+    """Whether a record says which instructions the model was given."""
+    first = record.events[0]
+    return isinstance(first, System) and first.subtype == "instructions"
+
+
+def agent_files(folder: Path, depth: int = _FOLDERS) -> Iterator[tuple[str, Path]]:
+    """The sub-agents whose files lie in a folder, each with its file."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+    except OSError:
+        return
+    for name, is_folder in found:
+        if is_folder and depth:
+            yield from agent_files(folder / name, depth - 1)
+        elif match := _AGENT_FILE.fullmatch(name):
+            yield match[1], folder / name
+
+
+def about_agent(path: Path) -> Record:
+    """What Claude Code says of a sub-agent beside its file: its type, its depth, the call that started it."""
+    try:
+        return parse(path.with_suffix(".meta.json").read_bytes()) or {}
+    except OSError:
+        return {}
