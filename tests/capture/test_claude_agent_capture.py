@@ -99,7 +99,8 @@ def test_a_file_that_grows_becomes_the_entries_and_numbers_of_an_import(
         assert getattr(imported, figure) == getattr(captured, figure), figure
     assert imported.messages == captured.messages + imported.origins.get("compact_summary", 0)  # here it is an edit
     opaque = [event.raw for event in read(main) if isinstance(event, Output)]
-    opaque += [event.metadata for event in read(main) if getattr(event, "subtype", "") == "compact_boundary"]
+    notices = [event for event in read(main) if isinstance(event, System)]
+    opaque += [event.metadata for event in notices if event.subtype == "compact_boundary"]
     kept = [event.raw for event in session.events() if isinstance(event, Output)]
     assert sorted(opaque) == sorted(kept)
 
@@ -120,7 +121,7 @@ def nested(path: Path) -> None:
     write(path, user("u1", "Go."), assistant("u2", calls("Agent", "t1", prompt="one"), stop="tool_use"))
     for name, call, depth in (("a1", "t1", 1), ("a2", "t2", 2)):
         own = below / f"agent-{name}.jsonl"
-        side = {"isSidechain": True, "agentId": name}
+        side: Record = {"isSidechain": True, "agentId": name}
         nexts = [calls("Agent", "t2", prompt="two")] if name == "a1" else [says("Deep.")]
         write(own, user(f"{name}u", name, **side), assistant(f"{name}v", *nexts, name=name, stop="end_turn", **side))
         about = {"agentType": "looker", "toolUseId": call, "spawnDepth": depth}
@@ -234,7 +235,7 @@ def test_records_wait_for_instructions_only_for_a_moment(
     assert [("user", "Hi.")] == said(session)
 
 
-FLAT = [
+FLAT: list[Record] = [
     {"type": "system", "content": "Be brief."},
     {"type": "user", "content": "Look.", "timestamp": "2026-01-05T09:00:00Z", "session_id": "s-1"},
     {"type": "assistant", "content": ["I will ", {"type": "text", "text": "look."}]},
@@ -370,7 +371,7 @@ def test_the_bus_hears_of_prompts_tools_and_answers(tmp_path: Path, path: Path) 
 
 
 def test_a_sub_agent_inside_the_main_file_is_a_source_of_its_own(session: Session, path: Path) -> None:
-    side = {"isSidechain": True, "agentId": "a7"}
+    side: Record = {"isSidechain": True, "agentId": "a7"}
     write(path, user("u1", "Go."), user("s1", "Dig.", **side), assistant("s2", says("Dug."), **side))
     ClaudeConversation(session, path).look(last=True)
     assert [("user", "Go.")] == said(session)

@@ -71,7 +71,7 @@ def test_the_hosts_hooks_stay_first_and_everything_else_as_it_was() -> None:
         assert isinstance(captured, ClaudeAgentOptions)
         names = [field.name for field in fields(given) if field.name != "hooks"]
         assert [getattr(given, name) for name in names] == [getattr(captured, name) for name in names]
-        assert matcher is captured.hooks["PreToolUse"][0]
+        assert matcher is (captured.hooks or {})["PreToolUse"][0]
         assert {"PreToolUse": [matcher]} == given.hooks
         assert [{"decision": "block"}, {}] == asyncio.run(Query(captured).hook("PreToolUse"))
 
@@ -193,7 +193,12 @@ def test_a_thread_that_nobody_stops_ends_when_nothing_comes_any_more(monkeypatch
     times = iter(range(0, 10_000, 30))
     monkeypatch.setattr("harken.capture.claude_agent_sdk.watch.monotonic", lambda: next(times))
     looked: list[int] = []
-    watch = FileWatch(lambda: looked.append(1) is not None, lambda: True, lambda: None)
+
+    def look() -> bool:
+        looked.append(1)
+        return False
+
+    watch = FileWatch(look, lambda: True, lambda: None)
     watch.wake()
     for thread in threads():
         thread.join(10)
@@ -214,13 +219,16 @@ def test_instructions_are_taken_from_options_that_give_all_of_them(given: Any, e
     assert expected == module.instructions_of(given)
 
 
+NO_OPTIONS: Any = {"model": "m"}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda session: harken.capture.claude_agent({"model": "m"}, session),
+        lambda session: harken.capture.claude_agent(NO_OPTIONS, session),
         lambda session: harken.capture.claude_agent(None, session, depth=-1),
         lambda session: harken.capture.claude_agent(None, session, depth=True),
-        lambda session: harken.capture.claude_agent(None, session, mask="secret"),
+        lambda session: harken.capture.claude_agent(None, session, mask=NO_OPTIONS),
     ],
 )
 def test_what_cannot_be_meant_is_refused_when_capture_is_switched_on(wrong: Callable[[Session], Any]) -> None:

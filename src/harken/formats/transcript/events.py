@@ -158,7 +158,8 @@ def event_of(entry: TranscriptEntry) -> Event:
     kind = about.get("kind")
     time = from_datetime(entry.created_at)
     if entry.role == "system":
-        return System(subtype=INSTRUCTIONS, message=entry.content, time=time)
+        # One of a kind is a notice of a runtime, which no model is given again.
+        return System(subtype=_text(kind) or INSTRUCTIONS, message=entry.content, time=time)
     if entry.role == "user":
         return Prompt(content=entry.content, time=time)
     if entry.role == "tool":
