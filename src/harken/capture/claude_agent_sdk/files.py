@@ -16,7 +16,7 @@ from harken.formats.session_log import events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 
-from .records import FileRecords, ReadRecord
+from .records import FileRecords, WrittenRecord
 from .tail import TailedFile
 
 RECORD = "record"
@@ -49,10 +49,10 @@ class ClaudeFile:
         self._tail = TailedFile(path)
         self._met: Counter[str] = Counter()
         self._beginnings = 0
-        self._held: list[ReadRecord] | None = []
+        self._held: list[WrittenRecord] | None = []
         self._since = 0.0
 
-    def new(self, *, last: bool = False) -> list[ReadRecord]:
+    def new(self, *, last: bool = False) -> list[WrittenRecord]:
         """The records that were added; a file that was written anew gives all of them again."""
         found = list(self._read(last=last))
         if self._held is None:
@@ -70,7 +70,7 @@ class ClaudeFile:
             found.insert(0, found.pop(opening))
         return found
 
-    def _read(self, *, last: bool) -> Iterator[ReadRecord]:
+    def _read(self, *, last: bool) -> Iterator[WrittenRecord]:
         for line in self._tail.end() if last else self._tail.lines():
             if self._beginnings != self._tail.beginnings:
                 self._beginnings = self._tail.beginnings
@@ -82,7 +82,7 @@ class ClaudeFile:
                     record.nth = self._met[record.digest]
                 yield record
 
-    def has(self, record: ReadRecord) -> bool:
+    def has(self, record: WrittenRecord) -> bool:
         """Whether the session has it, as far as its name in the log does not tell."""
         return bool(self.known[record.uuid]) if record.uuid else record.nth <= self.known[record.digest]
 
@@ -103,12 +103,12 @@ class ClaudeFile:
             self.known[name] += 1
 
 
-def _opens(record: ReadRecord) -> bool:
+def _opens(record: WrittenRecord) -> bool:
     """Whether there is nothing more to wait for: the instructions are there, or the model has answered."""
     return is_snapshot(record) or record.record.get("type") in ("assistant", "system")
 
 
-def is_snapshot(record: ReadRecord) -> bool:
+def is_snapshot(record: WrittenRecord) -> bool:
     """Whether a record says which instructions the model was given."""
     first = record.events[0]
     return isinstance(first, System) and first.subtype == "instructions"

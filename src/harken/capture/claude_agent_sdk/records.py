@@ -18,7 +18,7 @@ SNAPSHOT = "prompt_snapshot"
 _FLAT = frozenset({"user", "assistant", "tool_use", "tool_result", "system"})
 
 
-class ReadRecord:
+class WrittenRecord:
     """One record: its name, its events, and what else is said of each entry among them."""
 
     __slots__ = ("about", "agent", "digest", "events", "nth", "raw", "record", "uuid")
@@ -40,15 +40,15 @@ class FileRecords:
     def __init__(self) -> None:
         self._reader = RecordReader()
 
-    def of_line(self, line: bytes) -> list[ReadRecord]:
+    def of_line(self, line: bytes) -> list[WrittenRecord]:
         """The records on a line; what is none is one that is kept as it is."""
         objects, rest = take_apart(line, 0, len(line))
         found = [self._read(value, line[first:last].rstrip(b"\r\n")) for value, first, last in objects]
         if rest is not None:
-            found.append(ReadRecord({}, [Output(raw=rest.raw, why=rest.why)], rest.raw))
+            found.append(WrittenRecord({}, [Output(raw=rest.raw, why=rest.why)], rest.raw))
         return found
 
-    def _read(self, record: Record, raw: bytes) -> ReadRecord:
+    def _read(self, record: Record, raw: bytes) -> WrittenRecord:
         shaped = real_shape(record)
         events = self._reader.record(shaped, "", raw)
         if record is not shaped and record.get("type") == "tool_result" and (name := clean(text(record, "tool_name"))):
@@ -62,7 +62,7 @@ class FileRecords:
             told = events[0].replace(index=1)
             same = {"message_id": told.message_id, "agent_id": told.agent_id, "time": told.time}
             events = [System(subtype="instructions", message=words, **same), told]
-        found = ReadRecord(shaped, events, raw)
+        found = WrittenRecord(shaped, events, raw)
         found.about = about_of(record)
         return found
 

@@ -27,7 +27,7 @@ from harken.log import Session
 from harken.log.sources import agent_of
 
 from .files import RECORD, ClaudeFile, about_agent, agent_files, is_snapshot
-from .records import ReadRecord, text
+from .records import WrittenRecord, text
 from .telling import ADAPTER
 
 NOTICE = "capture"
@@ -52,7 +52,7 @@ class ClaudeConversation:
         mask: Callable[[str], str] | None = None,
         instructions: str = "",
         model: str = "",
-        told: Callable[[ReadRecord, list[Event]], None] = lambda record, events: None,
+        told: Callable[[WrittenRecord, list[Event]], None] = lambda record, events: None,
         failed: Callable[[Exception], None] = lambda problem: None,
     ) -> None:
         self.session = session
@@ -100,7 +100,7 @@ class ClaudeConversation:
 
     def _take(self, files: list[ClaudeFile], *, last: bool) -> bool:
         """Log what was added to some of the files, in the order of its times."""
-        found: list[tuple[int, ClaudeFile, ReadRecord]] = []
+        found: list[tuple[int, ClaudeFile, WrittenRecord]] = []
         for file in files:
             records = file.new(last=last)
             if records and not file.agent_id:
@@ -198,7 +198,7 @@ class ClaudeConversation:
 
     # Records
 
-    def _log(self, file: ClaudeFile, record: ReadRecord) -> None:
+    def _log(self, file: ClaudeFile, record: WrittenRecord) -> None:
         messages = self.session.registry.messages
         agent_id = self._agent_id(file, record.agent)
         if not agent_id or messages.get(record.uuid) == agent_id or file.has(record):
@@ -214,7 +214,7 @@ class ClaudeConversation:
                 file.calls[event.id] = names[0]
         self._told(record, events)
 
-    def _events(self, file: ClaudeFile, record: ReadRecord, agent_id: str, name: str) -> list[Event]:
+    def _events(self, file: ClaudeFile, record: WrittenRecord, agent_id: str, name: str) -> list[Event]:
         """The events of a record as they are logged."""
         found: list[Event] = []
         for event in masked(record.events, self._mask):
@@ -240,7 +240,7 @@ class ClaudeConversation:
         n = next(kept, len(lines))
         return TranscriptEdit(time=summary.time, action="compact", start=start, n=n, content=summary.content)
 
-    def _beside(self, record: ReadRecord, event: Event, shared: bool) -> dict[str, Any]:
+    def _beside(self, record: WrittenRecord, event: Event, shared: bool) -> dict[str, Any]:
         """What the entry says beyond its event; and by what the record is known where the log's own id does not say."""
         said = record.about if not isinstance(event, Output) else {}
         masked_raw = isinstance(event, Output) and event.raw != record.raw

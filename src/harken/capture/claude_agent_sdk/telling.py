@@ -13,7 +13,7 @@ from harken.clock import to_datetime
 from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.log import Session
 
-from .records import ReadRecord
+from .records import WrittenRecord
 
 ADAPTER = "claude_agent_sdk"
 
@@ -27,7 +27,7 @@ class Telling:
         self._calls: dict[str, ToolCall] = {}
         """Calls that were not answered yet."""
 
-    def record(self, record: ReadRecord, events: list[Event]) -> None:
+    def record(self, record: WrittenRecord, events: list[Event]) -> None:
         """A record was logged as these events."""
         when = to_datetime(present())
         prompts = tuple(event.content for event in events if isinstance(event, Prompt))
