@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats.kit.gemini import CallIds, camel, content_events, contents_of, instructions_of, usage_of
+from harken.formats.kit.gemini import CallIds, content_events, contents_of, instructions_of, usage_of
+from harken.formats.kit.gemini_joining import camel
 from harken.formats.transcript.events import plain
 
 Content = dict[str, Any]
@@ -124,6 +125,28 @@ def test_chunks_that_a_chat_keeps_one_by_one_are_what_the_model_said() -> None:
     assert [Prompt(content="hi"), Thinking(content="muse"), Response(content="Hello")] == events_of(user("hi"), whole)[
         :3
     ]
+
+
+def test_the_arguments_of_a_call_may_come_in_pieces() -> None:
+    def piece(path: str, more: bool = False, **value: Any) -> Content:
+        return {
+            "functionCall": {"partialArgs": [{"jsonPath": path, "willContinue": more, **value}], "willContinue": True}
+        }
+
+    said = events_of(
+        user("go"),
+        model({"functionCall": {"name": "book", "willContinue": True}}),
+        model(piece("$.city", more=True, stringValue="New ")),
+        model(piece("$.city", stringValue="York")),
+        model(piece("$.guests[0].name", stringValue="Ann"), piece("$.guests[0]['age']", numberValue=7)),
+        model(piece("$.guests[9]", boolValue=True), piece("$.note", nullValue="NULL_VALUE")),
+        model({"functionCall": {}}),
+        model(call("wait", n=1)),
+    )
+    first, second = (event for event in said if isinstance(event, ToolCall))
+    guests = [{"name": "Ann", "age": 7}, True]
+    assert {"city": "New York", "guests": guests, "note": None} == json.loads(first.input)
+    assert ("book", "wait", 3) == (first.name, second.name, len(said))
 
 
 def test_the_signature_on_a_call_is_kept_behind_it() -> None:

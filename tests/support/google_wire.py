@@ -47,6 +47,9 @@ def contents_chunks(whole: Json) -> Iterator[Json]:
                 content = {"content": {"role": "model", "parts": [piece]}, "index": candidate["index"]}
                 told = {"promptTokenCount": usage["promptTokenCount"], "totalTokenCount": usage["promptTokenCount"]}
                 yield {**about, "candidates": [content], "usageMetadata": told}
+        if "error" in whole:
+            yield {"error": whole["error"]}
+            return
         ended = {key: value for key, value in candidate.items() if key != "content"}
         last = {**ended, "content": {"role": "model", "parts": [{"text": ""}]}}
         yield {**about, "candidates": [last], "usageMetadata": usage}

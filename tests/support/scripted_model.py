@@ -128,6 +128,8 @@ class ScriptedModel:
     usage: dict[str, Any] = field(default_factory=dict)
     said_of_message: dict[str, Any] = field(default_factory=dict)
     """What a message of the Messages API has beside what it says, and beside its figures."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """Interactions that are made in the background, by the end of the path at which they are asked for."""
     asides: bool = True
     """Whether a request without tools is for a title and the like, as Claude Code's are."""
     _turns: dict[str, list[Cue]] = field(default_factory=dict)
@@ -220,6 +222,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(200, b"")
 
     def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        if kept := next((whole for end, whole in self.scripted.kept.items() if path.endswith(end)), None):
+            self._reply(200, json.dumps(kept).encode())
+            return
         self._reply(200, b'{"data": [], "models": []}')
 
     def do_POST(self) -> None:
@@ -276,6 +282,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _interaction(self, turn: Turn, body: dict[str, Any]) -> None:
         """An interaction of the Gemini API, whole or in events."""
         whole = interaction_object(self.scripted, body, spoken(turn))
+        if body.get("background"):
+            self.scripted.kept[f"/interactions/{whole['id']}"] = whole
         self._respond(turn, interaction_events(whole) if body.get("stream") else [], lambda _: whole)
 
     def _responses(self, turn: Turn, body: dict[str, Any]) -> None:

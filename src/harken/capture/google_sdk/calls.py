@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from harken.capture.bodies import HeardBody, sent_events
 from harken.capture.clients import ClientCall, ClientCalls
 from harken.capture.exchange import Capture, CapturedRequest, Exchange, never_raising
-from harken.formats.kit.gemini import CallIds, camel, content_events, contents_of, instructions_of, text
+from harken.formats.kit.gemini import CallIds, content_events, contents_of, instructions_of, text
+from harken.formats.kit.gemini_joining import camel
 from harken.formats.kit.jsonl import NotJson, Record, encode, parse_document
 
-from .replies import GoogleReply, read_contents, unreadable
+from .replies import GoogleReply, read_contents, token_in, unreadable
 from .steps import UNFINISHED, join_events, read_interaction, step_events, steps_in
 
 _CONTENTS = re.compile(r"([^/:?]+):(?:stream)?[gG]enerateContent(?:\?|$)")
@@ -35,6 +36,8 @@ class GoogleCalls(ClientCalls):
         """Calls whose interaction is made in the background, by its id."""
         self.owners: dict[str, str] = {}
         """By a token to continue with: the interaction that gave it."""
+        self.held: dict[str, ContentsCall] = {}
+        """Calls whose reply is about to be continued, by the token for that."""
         super().__init__(capture)
 
     def begin(self, options: Outgoing) -> ClientCall | None:
@@ -51,8 +54,17 @@ class GoogleCalls(ClientCalls):
     def close(self) -> None:
         """The session is about to be closed: what came until now is all."""
         super().close()
-        for call in list(self.waiting.values()):
+        waiting: list[GoogleCall] = [*self.waiting.values(), *self.held.values()]
+        for call in waiting:
             call.give_up()
+
+    @never_raising
+    def end_held(self, messages: Sequence[Any]) -> None:
+        """A host that goes on behind a reply will not have it continued."""
+        for token, call in list(self.held.items()):
+            if len(messages) > len(call.given) and call.given == messages[: len(call.given)]:
+                del self.held[token]
+                call.give_up()
 
 
 class GoogleCall(ClientCall):
@@ -65,12 +77,16 @@ class GoogleCall(ClientCall):
         """Log a request, behind replies that the host will not read on."""
         self.given = request.messages
         self.calls.end_abandoned(request.messages, request.follows)
+        self.calls.end_held(request.messages)
         return self.capture.request(request)
 
     def reply(self, exchange: Exchange, reply: GoogleReply) -> None:
         """Log a reply that was read."""
         reply.metadata["attempts"] = self.attempts if self.attempts > 1 else None
         exchange.reply(reply.events, usage=reply.usage, metadata=reply.metadata, each=reply.each, entries=reply.entries)
+
+    def give_up(self) -> None:
+        """Nobody asks for the rest of the reply any more."""
 
     def about(self, problem: BaseException) -> dict[str, Any]:
         """What is known of a failure."""
@@ -96,10 +112,15 @@ class ContentsCall(GoogleCall):
         super().__init__(calls, options)
         self.model = model
         self.ids = CallIds()
+        self.hops: list[list[Any]] = []
+        """The chunks of each request that the reply took; the SDK asks for the rest of one that was cut."""
 
     def send(self, request: Any) -> Exchange | None:
         """Log the request that is about to be sent."""
         body = camel(request.data)
+        if (first := self.calls.held.pop(text(body, "continuationToken"), None)) is not None:
+            self.ids, self.hops, self.given = first.ids, first.hops, first.given
+            return first.exchange
         messages = [self.ids.named(content) for content in contents_of(body.pop("contents", []))]
         told = instructions_of(body.pop("systemInstruction", None))
         instructions = [told] if told else []
@@ -131,13 +152,31 @@ class ContentsCall(GoogleCall):
 
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         """Log what came of the reply."""
-        streamed = self.options.streamed
         try:
-            chunks = [parse_document(one) for one in (body.splitlines() if streamed else [body or b"{}"])]
+            came = body.splitlines() if self.options.streamed else [body or b"{}"]
+            self.hops.append([parse_document(one) for one in came])
         except NotJson:
             self.reply(exchange, unreadable(body))
+            return
+        if (token := token_in(self.hops[-1])) and not isinstance(problem, GeneratorExit):
+            self.calls.held[token] = self
         else:
-            self.reply(exchange, read_contents(chunks, self.ids, self.model, problem, streamed=streamed))
+            self.reply(exchange, self._read(problem))
+
+    def _read(self, problem: BaseException | None) -> GoogleReply:
+        return read_contents(self.hops, self.ids, self.model, problem, streamed=self.options.streamed)
+
+    @never_raising
+    def failed(self, problem: BaseException) -> None:
+        """The call raised; what came before it was continued is kept."""
+        if self.hops and self.exchange is not None and self._response is None:
+            self.reply(self.exchange, self._read(problem))
+        super().failed(problem)
+
+    def give_up(self) -> None:
+        """Nobody has the reply continued."""
+        if self.exchange is not None:
+            self.reply(self.exchange, self._read(None))
 
 
 # -- interactions ------------------------------------------------------------------------------------------------------
@@ -146,12 +185,14 @@ class ContentsCall(GoogleCall):
 class InteractionCall(GoogleCall):
     """`interactions.create`."""
 
+    background = False
     _unfinished: GoogleReply | None = None
 
     def send(self, request: Any) -> Exchange | None:
         """Log the request that is about to be sent."""
         body: Record = parse_document(request.content)
         self.model = text(body, "model") or text(body, "agent")
+        self.background = body.get("background") is True
         messages: Sequence[Any] = steps_in(body.pop("input", None))
         follows = text(body, "previous_interaction_id")
         if (token := text(body, "continuation_token")) and (owner := self.calls.owners.get(token)):
@@ -181,10 +222,10 @@ class InteractionCall(GoogleCall):
 
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         """Log what came of the reply; an interaction that is made in the background is waited for."""
+        streamed = "event-stream" in response.headers.get("content-type", "")
         try:
-            if "event-stream" in response.headers.get("content-type", ""):
-                said = [one for one in sent_events(body) if one != b"[DONE]"]
-                whole_body, whole, error = join_events(map(_event, said))
+            if streamed:
+                whole_body, whole, error = join_events(_event(one) for one in sent_events(body) if one != b"[DONE]")
             else:
                 whole_body, whole, error = parse_document(body), problem is None, None
         except NotJson:
@@ -194,7 +235,7 @@ class InteractionCall(GoogleCall):
         name = text(whole_body, "id")
         if token := text(whole_body, "continuation_token"):
             self.calls.owners[token] = name
-        if name and text(whole_body, "status") in UNFINISHED and problem is None:
+        if name and text(whole_body, "status") in UNFINISHED and (self.background or not streamed):
             self._unfinished = reply
             self.calls.waiting[name] = self
         else:
@@ -215,6 +256,7 @@ class AskedAgain(InteractionCall):
         super().__init__(calls, options)
         self.exchange = first.exchange
         self.model = first.model
+        self.background = first.background
 
     def send(self, request: Any) -> Exchange | None:
         """The request was logged when the interaction was begun."""

@@ -12,15 +12,14 @@ from harken.events.base import clean
 from harken.formats.kit.gemini import (
     MODEL,
     CallIds,
-    camel,
     content_events,
     contents_of,
     inner,
-    joined,
     media_of,
     text,
     usage_of,
 )
+from harken.formats.kit.gemini_joining import camel, joined
 from harken.formats.kit.jsonl import Record, encode, parse
 from harken.formats.transcript.events import draft_of
 
@@ -87,6 +86,8 @@ class GoogleReply:
 
     def ended(self, problem: BaseException | None, error: Any, *, whole: bool) -> GoogleReply:
         """The reply with what went wrong, if anything did."""
+        if isinstance(problem, GeneratorExit):
+            problem = None  # the host wants no more
         if problem is not None:
             self.metadata["error"] = f"{type(problem).__name__}: {problem}".removesuffix(": ")
         if error:
@@ -141,11 +142,21 @@ def join_chunks(chunks: Iterable[Any]) -> Record:
     return body
 
 
+def token_in(chunks: Iterable[Any]) -> str:
+    """The token with which a reply that is not at its end can be continued; empty where there is none."""
+    first: Record = next(iter(join_chunks(chunks)["candidates"]), {})
+    return "" if _is_finished(first) else text(first, "continuationToken")
+
+
+def _is_finished(candidate: Record) -> bool:
+    return text(candidate, "finishReason") not in ("", "CONTINUATION")
+
+
 def read_contents(
-    chunks: Sequence[Any], ids: CallIds, model: str, problem: BaseException | None, *, streamed: bool
+    hops: Sequence[Sequence[Any]], ids: CallIds, model: str, problem: BaseException | None, *, streamed: bool
 ) -> GoogleReply:
-    """A reply of `generateContent`, whole or in chunks."""
-    body = join_chunks(chunks)
+    """A reply of `generateContent`, whole or in chunks; in the chunks of each request, where it was continued."""
+    body = join_chunks(chunk for chunks in hops for chunk in chunks)
     candidates: list[Record] = body["candidates"]
     first = candidates[0] if candidates else {"parts": []}
     found = GoogleReply()
@@ -163,10 +174,27 @@ def read_contents(
     reason = text(first, "finishReason")
     _tell_blocked(found, body, reason)
     about = {"model": answered, "api_id": text(body, "responseId"), "stop_reason": reason.lower()}
-    found.usage = usage_of(body.get("usageMetadata"), **about)
-    finished = bool(candidates) and all(one.get("finishReason") for one in candidates)
-    whole = not streamed or finished or bool(inner(body, "promptFeedback").get("blockReason"))
+    found.usage = _used(hops, about)
+    found.metadata["requests"] = len(hops) if len(hops) > 1 else None
+    finished = bool(candidates) and all(map(_is_finished, candidates))
+    whole = (
+        finished
+        or (not streamed and reason != "CONTINUATION")
+        or bool(inner(body, "promptFeedback").get("blockReason"))
+    )
     return found.ended(problem, body.get("error"), whole=whole)
+
+
+def _used(hops: Sequence[Sequence[Any]], about: dict[str, Any]) -> Metric | None:
+    """What all requests of a reply used."""
+    total: Metric | None = None
+    for chunks in hops:
+        own = usage_of(join_chunks(chunks).get("usageMetadata"), **about)
+        if total is not None and own is not None:
+            thought = [one for one in (total.reasoning_tokens, own.reasoning_tokens) if one is not None]
+            own = own.with_tokens(total.tokens + own.tokens).replace(reasoning_tokens=sum(thought) if thought else None)
+        total = own or total
+    return total
 
 
 def _tell_blocked(found: GoogleReply, body: Record, reason: str) -> None:
@@ -178,5 +206,5 @@ def _tell_blocked(found: GoogleReply, body: Record, reason: str) -> None:
     elif reason in BLOCKED:
         why = found.metadata.get("finish_message") or reason
         found.add(Error(message=f"the reply was blocked: {clean(str(why))}"), kind="refusal")
-    elif not found.events and reason not in ("", "STOP", "MAX_TOKENS"):
+    elif not found.events and reason not in ("", "STOP", "MAX_TOKENS", "CONTINUATION"):
         found.add(Error(message=f"the reply has no content: {reason}"))

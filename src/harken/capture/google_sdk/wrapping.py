@@ -171,7 +171,7 @@ class _Reading:
 
     def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
         for one in self._heard:
-            one.end(None if isinstance(problem, GeneratorExit) else problem)
+            one.end(problem)
 
 
 # -- interactions ------------------------------------------------------------------------------------------------------

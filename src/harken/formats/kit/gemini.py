@@ -7,13 +7,13 @@ one key is `FIELDS`; a writer puts it back where the part is written again.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, figure, join_parts
 
+from .gemini_joining import camel, joined
 from .jsonl import Record, encode
 
 FIELDS = "part_fields"
@@ -21,17 +21,6 @@ FIELDS = "part_fields"
 CODE = "code_execution"
 """The name of the provider's own tool that runs what the model wrote."""
 MODEL = "model"
-_WORDS = frozenset({"text", "thought", "thoughtSignature"})
-_SNAKE = re.compile(r"(?<=[a-z0-9])_+([a-z0-9])")
-
-
-def camel(record: Record) -> Record:
-    """An object with its keys as the wire spells them; what stands under them is left as it is. None says nothing."""
-    return {
-        _SNAKE.sub(lambda found: found[1].upper(), key) if isinstance(key, str) and "_" in key else key: value
-        for key, value in record.items()
-        if value is not None
-    }
 
 
 def inner(record: Record, key: str) -> Record:
@@ -56,9 +45,11 @@ def contents_of(given: Any) -> list[Record]:
     for one in given if isinstance(given, list) else [given]:
         content = _content(one)
         if found and content["role"] == MODEL == found[-1]["role"]:
-            before = found.pop()
-            content = {**before, **content, "parts": [*before["parts"], *content["parts"]]}
-        found.append(content)
+            parts = found[-1]["parts"]
+            parts += content["parts"]
+            found[-1] |= {**content, "parts": parts}
+        else:
+            found.append(content)
     return [{**one, "parts": joined(one["parts"])} if one["role"] == MODEL else one for one in found]
 
 
@@ -78,29 +69,6 @@ def _part(given: Any) -> Any:
     if isinstance(given, str):
         return {"text": given}
     return camel(given) if isinstance(given, dict) else given
-
-
-def joined(parts: Iterable[Any]) -> list[Any]:
-    """Parts with neighbouring words made one, up to a signature: a stream cuts them where it likes, and may end with
-    none."""
-    found: list[Any] = []
-    for part in parts:
-        if _is_words(part) and not part["text"] and "thoughtSignature" not in part:
-            continue
-        before: Any = found[-1] if found else None
-        if _is_words(part) and _is_words(before) and _goes_on(before, part):
-            found[-1] = {**before, **part, "text": before["text"] + part["text"]}
-        else:
-            found.append(part)
-    return found
-
-
-def _is_words(part: Any) -> bool:
-    return isinstance(part, dict) and isinstance(part.get("text"), str) and part.keys() <= _WORDS
-
-
-def _goes_on(before: Record, part: Record) -> bool:
-    return bool(before.get("thought")) == bool(part.get("thought")) and "thoughtSignature" not in before
 
 
 class CallIds:
