@@ -393,7 +393,8 @@ def chat_completion(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> d
     message |= {"tool_calls": calls} if calls else {}
     message |= {"reasoning_content": thought} if thought else {}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
-    return {**_chat_frame(model, body, "chat.completion"), "choices": [choice], "usage": _chat_usage(model, turn)}
+    choices = [choice | {"index": number} for number in range(body.get("n") or 1)]
+    return {**_chat_frame(model, body, "chat.completion"), "choices": choices, "usage": _chat_usage(model, turn)}
 
 
 def chat_chunks(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:

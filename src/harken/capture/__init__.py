@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .claude_agent_sdk.options import ClaudeAgentSDKClientConfig as ClaudeAgentSDKClientConfig
     from .claude_agent_sdk.options import claude_agent as claude_agent
     from .google_sdk.wrapping import google as google
+    from .litellm_sdk.wrapping import litellm as litellm
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
     from .telemetry import PromptExecuted as PromptExecuted
@@ -52,6 +53,7 @@ _HOME = {
     "claude_agent": "harken.capture.claude_agent_sdk.options",
     "format_transcript": "harken.formats.transcript.entry",
     "google": "harken.capture.google_sdk.wrapping",
+    "litellm": "harken.capture.litellm_sdk.wrapping",
     "openai": "harken.capture.openai_sdk.wrapping",
     "replace_latest": "harken.log.dispatching",
 }

@@ -1,0 +1,158 @@
+"""What LiteLLM gives back, as an exchange takes it: a response, or what came through a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from harken.capture.exchange import CapturedRequest
+from harken.capture.openai_sdk.calls import chat_request, responses_request
+from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_response
+from harken.capture.openai_sdk.streams import WholeReply, join_chunks, join_events
+from harken.events import Metric
+from harken.formats.kit.jsonl import Record
+from harken.formats.transcript.events import plain
+
+from .watching import StreamWatch
+
+_SETTINGS = frozenset({
+    "audio", "background", "extra_body", "frequency_penalty", "function_call", "functions", "include",
+    "instructions", "logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens", "max_tokens",
+    "modalities", "n", "parallel_tool_calls", "prediction", "presence_penalty", "previous_response_id",
+    "prompt_cache_key", "reasoning", "reasoning_effort", "response_format", "safety_settings", "seed",
+    "service_tier", "stop", "store", "stream", "stream_options", "system", "temperature", "text", "text_format",
+    "thinking", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "truncation", "user", "verbosity",
+    "web_search_options",
+})  # fmt: skip
+"""What of a call is kept with its request. The other arguments are LiteLLM's own; keys and headers are among them."""
+
+
+class SpokenApi(NamedTuple):
+    """How a request is read."""
+
+    given: str
+    """The argument that has the messages."""
+    request: Callable[[Mapping[str, Any]], CapturedRequest]
+
+    def asked(self, arguments: Mapping[str, Any]) -> CapturedRequest:
+        """What a call says to the model."""
+        kept = (self.given, "model")
+        return self.request({key: arguments[key] for key in arguments if key in kept or _is_setting(key, arguments)})
+
+
+CHAT = SpokenApi("messages", chat_request)
+RESPONSES = SpokenApi("input", responses_request)
+APIS = {"completion": CHAT, "acompletion": CHAT, "responses": RESPONSES, "aresponses": RESPONSES}
+
+
+def _is_setting(key: str, arguments: Mapping[str, Any]) -> bool:
+    return key in _SETTINGS and arguments[key] is not None
+
+
+def api_of(arguments: Mapping[str, Any]) -> SpokenApi | None:
+    """The API that a call is of; None where it is no conversation."""
+    if arguments.get("messages") is not None:
+        return CHAT
+    return RESPONSES if arguments.get("input") is not None else None
+
+
+def _read(reply: WholeReply) -> ReadReply:
+    """LiteLLM sends some calls of one API through the other, and tells callbacks of what came from there."""
+    return read_response(reply) if "output" in reply.body and "choices" not in reply.body else read_chat(reply)
+
+
+def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
+    """A response in one piece; `told` is what LiteLLM reports of the call in a callback."""
+    hidden = {**_mapping(getattr(response, "_hidden_params", None))}
+    hidden |= {key: told[key] for key in ("cache_hit", "response_cost") if told.get(key) is not None}
+    found = _told(_read(WholeReply(_record(response), whole=True)), hidden)
+    return _priced(found, hidden, hidden.get("response_cost"))
+
+
+def read_stream(api: SpokenApi, watched: StreamWatch) -> ReadReply:
+    """What came through a stream."""
+    chunks = [_record(chunk) for chunk in watched.chunks]
+    about = watched.about
+    if api is CHAT:
+        reply = join_chunks(chunks, done=watched.exhausted)
+        # LiteLLM says that a stream was done when it was cut off, too; it keeps what the provider said of it.
+        reasons = (about.get("received_finish_reason"), about.get("intermittent_finish_reason"))
+        if about.get("sent_last_chunk") is True and not any(reasons):
+            reply = reply._replace(whole=False)
+        # It keeps the figures for itself, unless the host asked for them.
+        hidden_away = (_mapping(getattr(chunk, "_hidden_params", None)).get("usage") for chunk in watched.chunks)
+        usage = _usage([*(getattr(chunk, "usage", None) for chunk in about.get("chunks") or ()), *hidden_away])
+        reply.body.update({"usage": usage} if usage else {})
+    else:
+        reply = join_events(chunks)
+    hidden = _mapping(about.get("_hidden_params"))
+    found = _priced(_told(_read(reply), hidden), {**hidden, "model": reply.body.get("model")}, None)
+    if watched.problem is not None:
+        found.metadata["error"] = f"{type(watched.problem).__name__}: {watched.problem}".removesuffix(": ")
+    return found
+
+
+def _usage(said: Iterable[Any]) -> Record:
+    """The figures that came with the chunks: some providers tell some at the beginning and the rest at the end."""
+    joined: Record = {}
+    for one in said:
+        joined |= {key: value for key, value in _record(one).items() if value or key not in joined}
+    return joined if joined.get("total_tokens") else {}
+
+
+def _told(found: ReadReply, hidden: Mapping[str, Any]) -> ReadReply:
+    """With what LiteLLM says of the call beside the reply."""
+    headers = _mapping(hidden.get("additional_headers"))
+    names = (f"{before}{name}" for before in ("llm_provider-", "") for name in ("x-request-id", "request-id"))
+    request_id = next((headers[name] for name in names if isinstance(headers.get(name), str)), None)
+    again = [headers.get(f"x-litellm-attempted-{what}") for what in ("retries", "fallbacks")]
+    attempts = 1 + sum(count for count in again if isinstance(count, int))
+    cached = True if hidden.get("cache_hit") is True else None
+    found.metadata |= {"provider": hidden.get("custom_llm_provider"), "request_id": request_id, "cache_hit": cached}
+    found.metadata["attempts"] = attempts if attempts > 1 else None
+    tokens = found.usage and (found.usage.input_tokens or found.usage.output_tokens or found.usage.cache_read_tokens)
+    if cached or not tokens:
+        # Nothing was spent: the figures are those of the call that filled the cache. Or nobody said what was: LiteLLM
+        # has zeros for that.
+        found.usage = None
+        if not cached:
+            found.metadata.pop("usage", None)
+    elif found.usage is not None:
+        found.usage = found.usage.replace(request_id=request_id or "")
+    return found
+
+
+def _priced(found: ReadReply, hidden: Mapping[str, Any], cost: object) -> ReadReply:
+    """With what it cost as LiteLLM says, or as its list of prices says. It has zero for what it does not know."""
+    if found.usage is not None and found.usage.cost_usd is None:
+        told = cost if isinstance(cost, int | float) and not isinstance(cost, bool) else _price(hidden, found.usage)
+        found.usage = found.usage.replace(cost_usd=float(told) if told and 0 < told < float("inf") else None)
+    return found
+
+
+def _price(hidden: Mapping[str, Any], usage: Metric) -> float | None:
+    import litellm
+
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    spent = litellm.Usage(
+        prompt_tokens=(usage.input_tokens or 0) + read + written,
+        completion_tokens=usage.output_tokens or 0,
+        prompt_tokens_details={"cached_tokens": read, "cache_creation_tokens": written},
+    )
+    try:
+        name = hidden.get("litellm_model_name") or hidden.get("model")
+        return float(sum(litellm.cost_per_token(model=name, usage_object=spent)))
+    except Exception:  # noqa: BLE001  it raises what it likes where a model is unknown
+        return None
+
+
+def _record(value: Any) -> Record:
+    """One of LiteLLM's objects as JSON, without what it does not say."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json", exclude_none=True, warnings=False)
+    found = plain(value) if isinstance(value, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
