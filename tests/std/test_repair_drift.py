@@ -99,6 +99,44 @@ def test_a_list_as_an_object_by_id_is_the_list(name: str, key: str) -> None:
     assert answer.is_valid and said(answer, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "key"), [("toolCalls", "callId"), ("subSessions", "subSessionId"), ("messages", "messageId")]
+)
+def test_a_list_as_an_object_by_id_has_keys_in_camel_case(name: str, key: str) -> None:
+    document = camel(multi())
+    document[name] = {one.pop(key): one for one in document[name]}
+
+    assert multi() == without_time(repaired(document)[0])
+
+
+def test_an_output_of_no_special_kind_and_files_in_camel_case_are_those_of_the_standard() -> None:
+    made = multi()
+    made["sub_sessions"][0]["output"]["changes"]["files_created"] = [{"path": "src/clock.py", "lines_added": 3}]
+    made["sub_sessions"][1]["output"] = {
+        "output_type": "generic", "task_id": "task-001", "status": "completed", "summary": "It is."
+    }  # fmt: skip
+
+    assert made["sub_sessions"] == repaired(camel(made))[0]["sub_sessions"]
+
+
+def test_a_sub_session_in_camel_case_inside_its_call_stands_where_the_standard_has_it() -> None:
+    document = multi()
+    for call, sub in zip(document["tool_calls"][1:], document.pop("sub_sessions"), strict=True):
+        call["sub_session"] = sub
+
+    assert multi() == without_time(repaired(camel(document))[0])
+
+
+def test_a_call_of_a_session_that_goes_on_is_given_no_end() -> None:
+    document = single() | {"status": "running"}
+    for key in ("ended_at", "duration_ms", "output"):
+        del document["tool_calls"][1][key]
+
+    mended, _ = repaired(document)
+
+    assert ("in_progress", document["tool_calls"]) == (mended["status"], mended["tool_calls"])
+
+
 def test_entries_that_have_ids_of_their_own_keep_them_and_the_names_are_kept_beside() -> None:
     document = multi()
     document["messages"] = {f"{place}": one for place, one in enumerate(document["messages"])}

@@ -68,9 +68,12 @@ def test_a_call_has_its_arguments_and_its_result_what_a_person_is_shown() -> Non
     assert made.time < answered.time
 
 
-def test_what_a_result_says_is_its_display_else_its_error_else_all_of_it() -> None:
+def test_what_a_result_says_is_its_error_and_its_display_or_all_of_it() -> None:
     outputs: list[Any] = [
         {"status": "failed", "result": {"display": "shown"}, "error": "why"},
+        {"status": "failed", "result": {"display": ""}, "error": "why"},
+        {"status": "failed", "result": {"lines": 3}, "error": "why"},
+        {"status": "failed", "result": {"display": "that\n is why it is so"}, "error": "that is why…"},
         {"status": "failed", "error": "why"},
         {"status": "success", "result": {"lines": 3}},
         {"status": "success"},
@@ -81,8 +84,9 @@ def test_what_a_result_says_is_its_display_else_its_error_else_all_of_it() -> No
 
     results = [event for event in read(document) if isinstance(event, ToolResult)]
 
-    assert ["shown", "why", '{"lines":3}', "", "a text", "only a text"] == [event.output for event in results]
-    assert [True, True, False, False, True, False] == [event.is_error for event in results]
+    failed = ["why\nshown", "why", 'why\n{"lines":3}', "that\n is why it is so", "why"]
+    assert [*failed, '{"lines":3}', "", "a text", "only a text"] == [event.output for event in results]
+    assert [*[True] * 5, False, False, True, False] == [event.is_error for event in results]
 
 
 def test_a_call_without_an_output_has_no_result() -> None:

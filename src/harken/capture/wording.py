@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.formats.std.document import Json
 from harken.formats.std.drawing import said_in
-from harken.formats.std.parts import inner, text
+from harken.formats.std.parts import inner, text, with_error
 
 from .acts import MessageSent
 
@@ -23,10 +23,10 @@ def summary_of(output: object) -> str:
 def answer_text(output: Json) -> str:
     """What a tool answered, in words."""
     result, error = output.get("result"), output.get("error")
-    if isinstance(result, dict) and isinstance(result.get("display"), str):
-        return str(result["display"])
-    told = [json.dumps(result, ensure_ascii=False)] if result else []
-    return "\n".join([error, *told] if isinstance(error, str) else told)
+    told = inner(output, "result").get("display")
+    if not isinstance(told, str):
+        told = json.dumps(result, ensure_ascii=False) if result else ""
+    return with_error(told, error) if isinstance(error, str) else told
 
 
 def message_text(message_type: str, payload: Any) -> str:

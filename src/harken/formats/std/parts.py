@@ -170,3 +170,12 @@ def is_review(sub: Json, requested: set[str]) -> bool:
         return True
     names = (text(agent, "agent_type"), text(agent, "agent_id"), text(sub, "x_harken_name"))
     return any("review" in name.lower() for name in names)
+
+
+def with_error(said: str, error: str) -> str:
+    """What a tool answered, behind the error that it ended with, unless the answer has that in it; an export writes the
+    beginning of the answer there."""
+    begun = " ".join(error.removesuffix("…").split())
+    if not begun or begun in (told := " ".join(said.split())):
+        return said
+    return f"{error}\n{said}" if told else error

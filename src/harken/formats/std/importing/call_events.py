@@ -9,7 +9,7 @@ from typing import Any
 from harken.events import ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, instant, is_uncounted
+from harken.formats.std.parts import inner, instant, is_uncounted, with_error
 
 from .in_order import Story, ToldRecord
 from .pieces import compact, id_of, kind_word, text_of, unread
@@ -78,8 +78,8 @@ def _answer(output: Any) -> tuple[str, bool]:
     problem = text_of(error) if isinstance(error, str) else "" if error is None else compact(error).decode()
     said = _display(result)
     if said is None:
-        said = problem or ("" if result is None else compact(result).decode())
-    return said, status in FAILED if isinstance(status, str) else bool(problem)
+        said = compact(result).decode() if result or (result is not None and not problem) else ""
+    return with_error(said, problem), status in FAILED if isinstance(status, str) else bool(problem)
 
 
 def _display(result: Any) -> str | None:

@@ -15,6 +15,7 @@ from harken.formats.std.models import (
     PAYLOADS,
     AgentsByRole,
     AgentSummary,
+    FileChange,
     MultiAgentSession,
     OldPhase,
     StdObject,
@@ -34,8 +35,8 @@ def rename_keys(doc: Mending) -> bool:
         _rename(doc, phase, OldPhase, f"phases[{place}]")
     for place, sub in objects(data.get("sub_sessions")):
         if isinstance(output := sub.get("output"), dict):
-            kind = output_model({plain_key(key): 0 for key in output}, text(inner(sub, "agent"), "agent_type"))
-            _rename(doc, output, kind, f"sub_sessions[{place}].output")
+            said = {plain_key(key): value for key, value in output.items()}
+            _rename_output(doc, output, output_model(said, text(inner(sub, "agent"), "agent_type")), place)
     for place, message in objects(data.get("messages")):
         if isinstance(payload := message.get("payload"), dict) and (
             model := PAYLOADS.get(text(message, "message_type"))
@@ -47,6 +48,14 @@ def rename_keys(doc: Mending) -> bool:
     for place, row in objects(rows):
         _rename(doc, row, AgentSummary, f"summary.agents[{place}]")
     return len(doc.changes) > before
+
+
+def _rename_output(doc: Mending, output: Json, model: type[StdObject], place: int) -> None:
+    path = f"sub_sessions[{place}].output"
+    _rename(doc, output, model, path)
+    for key, files in inner(output, "changes").items():
+        for number, change in objects(files):  # each may be a path alone, so that the type does not say what it is
+            _rename(doc, change, FileChange, f"{at(f'{path}.changes', key)}[{number}]")
 
 
 def _rename(doc: Mending, holder: Json, model: type[StdObject], path: str) -> None:

@@ -9,7 +9,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import inner, instant, objects, text, values
-from harken.formats.std.spellings import known_word
+from harken.formats.std.spellings import known_word, plain_key
 
 from .mend_agents import agent, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
@@ -24,10 +24,10 @@ def lift_nested(doc: Mending) -> bool:
         return False
     before = len(subs)
     for place, call in objects(doc.data.get("tool_calls")):
-        for key in _INSIDE:
-            if not isinstance(sub := call.get(key), dict) or sub.keys().isdisjoint(_OF_SUB):
+        for key in [key for key in call if plain_key(key) in _INSIDE]:
+            if not isinstance(sub := call[key], dict) or _OF_SUB.isdisjoint(said_of := set(map(plain_key, sub))):
                 continue
-            if (name := text(call, "call_id")) and sub.get("triggered_by_call_id") is None:
+            if (name := text(call, "call_id")) and "triggered_by_call_id" not in said_of:
                 sub["triggered_by_call_id"] = name
             subs.append(call.pop(key))
             doc.data["sub_sessions"] = subs

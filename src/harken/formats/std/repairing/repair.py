@@ -173,11 +173,14 @@ def _unshared(document: Document) -> dict[str, object]:
 
 def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[DocumentFinding]:
     """Mend round by round what was found; what is found in the end."""
-    renamed, lifted = mend_keys.rename_keys(doc), mend_sub_sessions.lift_nested(doc)
-    if renamed or lifted:
-        findings = validate(_read_again(doc, name), name)
     for _ in range(_MOST_ROUNDS):
         before = len(doc.changes)
+        # In every round: what was an object by ids is a list only now, and is looked into.
+        renamed = mend_keys.rename_keys(doc)
+        if lifted := mend_sub_sessions.lift_nested(doc):
+            mend_keys.rename_keys(doc)
+        if renamed or lifted:
+            findings = validate(_read_again(doc, name), name)
         _round(doc, findings)
         if len(doc.changes) == before:
             break
@@ -206,10 +209,13 @@ def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
 
 
 def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
-    """Mend what was found; the summary last, since it is counted from the rest."""
+    """Mend what was found; the status of the session first, since what else is asked for depends on whether it goes
+    on, and the summary last, since it is counted from the rest."""
     doc.start_round()
     before = len(doc.changes)
     spots = [spot for one in findings if one.level == "error" and (spot := spot_at(doc, one.rule, one.path))]
+    if any(spot.path == "status" and _mend_spot(spot) for spot in spots):
+        return
     for spot in spots:
         if not spot.path.startswith("summary"):
             _mend_spot(spot)
