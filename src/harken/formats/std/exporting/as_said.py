@@ -34,12 +34,15 @@ class AsSaid:
         if said.get("pattern") in PATTERNS:
             made = made | {"pattern": self._instead(made["pattern"], said["pattern"], "collaboration.pattern")}
         agents = [known.get(one["agent_id"], {}) | one for one in made["participants"]]
+        if all(text(known.get(one["agent_id"]), "agent_type") for one in agents):
+            places = {name: place for place, name in enumerate(known)}
+            agents.sort(key=lambda one: places[one["agent_id"]])
         main = made["orchestrator"]
         return made | {"orchestrator": known.get(main["agent_id"], {}) | main, "participants": agents}
 
     def sub_session(self, made: Json, agent: SpawnedAgent, path: str) -> Json:
-        """What an agent was to do, from when to when, and what came of it. The document may have several sub-sessions
-        of the agent: it is all one here."""
+        """What an agent was to do, from when to when, and what came of it. Where the document has several sub-sessions
+        of the agent that cannot be told apart, it is all one."""
         if not agent.told:
             return made
         first, last = agent.told[0], agent.told[-1]
@@ -48,8 +51,11 @@ class AsSaid:
         task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
         made["task"] = made["task"] | task
         made["status"] = _status(last) or made["status"]
+        made["agent"] = inner(first, "agent") | made["agent"]
         if made["status"] == "in_progress":
             made = {key: value for key, value in made.items() if key not in ("completed_at", "output")}
+        elif instant(last, "completed_at") is not None:
+            made["completed_at"] = last["completed_at"]
         if len(agent.told) > 1:
             return made
         if "output" in first and agent.told_tasks:

@@ -33,6 +33,7 @@ from .moments import Moments
 from .outputs import AgentOutputs
 from .reviews import is_reviewer
 from .spawning import SessionTree, SpawnedAgent, session_tree
+from .sub_sessions import apart
 from .telling import messages_of
 
 VERSION = 1
@@ -137,7 +138,10 @@ class _Export:
         self.outputs = AgentOutputs(tree, self.told.tasks)
         self.said = AsSaid(tree.said)
         self.status = self.said.status(status_of(tree.main_events))
-        self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
+        self.tree, self.parts = apart(tree)
+        self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
+        """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
+        self.calls = ExportedCalls(self.tree, self.moments, is_open=self.status == "in_progress")
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
 
@@ -148,7 +152,9 @@ class _Export:
             data["collaboration"] = self._collaboration()
         data["tool_calls"] = self._main_calls()
         if self.with_agents:
-            data["sub_sessions"] = [self._sub_session(agent, data["session_id"]) for agent in tree.agents.values()]
+            data["sub_sessions"] = [
+                self._sub_session(part, place, data["session_id"]) for place, part in enumerate(self.parts)
+            ]
             data["messages"] = self._messages()
         data["summary"] = computed_summary(data)
         self.derived += unknown_durations(data)
@@ -219,11 +225,12 @@ class _Export:
     def _main_calls(self) -> list[Json]:
         """The main agent's calls; among several agents also every other call that a sub-session has to name."""
         tree, found = self.tree, list[tuple[int, ToolCall | SpawnedAgent]]()
+        called_by_nobody = {id(one.events[0]): one for one in self.parts if one.events and not self._is_first(one)}
         for event in tree.events:
-            agent = tree.agents.get(event.agent_id)
-            if isinstance(event, ToolCall) and (agent is None or (self.with_agents and tree.made_by(event))):
+            is_own = event.agent_id not in tree.agents
+            if isinstance(event, ToolCall) and (is_own or (self.with_agents and tree.made_by(event))):
                 found.append((self.moments.of(event), event))
-            if self.with_agents and agent is not None and event is agent.events[0] and not self._is_first(agent):
+            if self.with_agents and (agent := called_by_nobody.get(id(event))):
                 found.append((self._started(agent), agent))
         found.sort(key=lambda one: one[0])  # a document has its calls in the order of time, whatever the log has
         return [self._main_call(place, one) for place, (_, one) in enumerate(found)]
@@ -264,9 +271,9 @@ class _Export:
 
     # -- sub-sessions --------------------------------------------------------------------------------------------------
 
-    def _sub_session(self, agent: SpawnedAgent, session_id: str) -> Json:
-        place, parent = agent.number - 1, self.tree.agents.get(agent.parent)
-        path = f"sub_sessions[{place}]"
+    def _sub_session(self, agent: SpawnedAgent, place: int, session_id: str) -> Json:
+        parent, path = self.tree.agents.get(agent.parent), f"sub_sessions[{place}]"
+        above = parent.sub_session_id if parent else session_id
         words = self._task_words(agent)
         self.derived += [f"{path}.task.priority"] + ([] if words else [f"{path}.task.description"])
         self.derived += [f"{path}.started_at"] if agent.started is None else []
@@ -275,7 +282,7 @@ class _Export:
         trigger = self.calls.name(agent.call) if agent.call and self._is_first(agent) else self.calls.made_up(agent)
         found: Json = {
             "sub_session_id": agent.sub_session_id,
-            "parent_session_id": parent.sub_session_id if parent else session_id,
+            "parent_session_id": self.homes.get(id(agent.call), above) if parent else above,
             "agent": self.tree.identifier(agent.agent_id),
             "triggered_by_call_id": trigger,
             "task": {"task_id": agent.task_id, "description": words or NO_TASK, "priority": "medium"},

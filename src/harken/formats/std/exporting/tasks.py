@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from harken.events import Event, Prompt, Response, System, ToolCall
 from harken.formats.std.arguments import params_of
-from harken.formats.std.parts import text
 
 from .call_targets import CallTargets
 from .endings import is_interruption
@@ -18,6 +17,7 @@ from .given_task import GivenTask, TasksOfAgent
 from .reviews import is_reviewer
 from .session_links import SessionLinks
 from .spawning import SpawnedAgent
+from .sub_sessions import by_sub_session
 from .task_answers import add_answers
 
 _GIVING = frozenset({"agent", "coordinator"})
@@ -43,17 +43,8 @@ def tasks_of(links: SessionLinks, targets: CallTargets) -> dict[str, TasksOfAgen
 
 def _one_by_one(agent: SpawnedAgent) -> list[Event]:
     """An agent's events; where the document that they are from has several sub-sessions of it, which may overlap, one
-    after the other. Records are named after their sub-session; what has another name belongs to what was told last."""
-    names = {text(sub, "sub_session_id") for sub in agent.told}
-    if len(names) < 2:
-        return agent.events
-    groups: dict[str, list[Event]] = {}
-    now = ""
-    for event in agent.events:
-        scope, is_inside, _ = event.message_id.partition("/")
-        now = scope if is_inside and scope in names else now
-        groups.setdefault(now, []).append(event)
-    return [event for group in groups.values() for event in group]
+    after the other."""
+    return [event for group in by_sub_session(agent).values() for event in group]
 
 
 class _Given:

@@ -1,0 +1,87 @@
+"""Several sub-sessions of one agent, as the document has them that a session was imported from: an agent is written as
+one sub-session, unless that says which part of its work belongs to which."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harken.events import Event, ToolCall
+from harken.formats.std.document import Json
+from harken.formats.std.parts import instant, text, values
+
+from .spawning import SessionTree, SpawnedAgent
+
+
+def by_sub_session(agent: SpawnedAgent) -> dict[str, list[Event]]:
+    """An agent's events by the sub-session of the document that they are of. Records are named after theirs; what has
+    another name belongs to what was told last, and what comes before all to the first."""
+    names = {name for sub in agent.told if (name := text(sub, "sub_session_id"))}
+    if len(names) < 2:
+        return {"": agent.events}
+    groups: dict[str, list[Event]] = {}
+    before: list[Event] = []
+    now = ""
+    for event in agent.events:
+        scope, is_inside, _ = event.message_id.partition("/")
+        now = scope if is_inside and scope in names else now
+        (groups.setdefault(now, []) if now else before).append(event)
+    for group in groups.values():
+        group[:0] = before
+        before = []
+    return groups or {"": before}
+
+
+def apart(tree: SessionTree) -> tuple[SessionTree, list[SpawnedAgent]]:
+    """What is written as a sub-session each, in the order of the document: an agent, or one of the several that the
+    document has of it. The tree has these as what calls have made."""
+    calls = _calls_by_id(tree)
+    making, found = dict(tree.making), list[SpawnedAgent]()
+    for agent in tree.agents.values():
+        parts = _parts(agent, calls, tree)
+        for part in parts:
+            making[id(part.call)] = [part]
+        found += parts or [agent]
+    places = {text(sub, "sub_session_id"): place for place, sub in enumerate(values(tree.said.get("sub_sessions")))}
+    if len(found) > len(tree.agents) and all(one.told_id in places for one in found):
+        found.sort(key=lambda one: places[one.told_id])
+    return msgspec.structs.replace(tree, making=making), found
+
+
+def _calls_by_id(tree: SessionTree) -> dict[str, ToolCall | None]:
+    """The calls of a session of a document; None where several have one id."""
+    found: dict[str, ToolCall | None] = {}
+    for event in tree.events if tree.said else ():
+        if isinstance(event, ToolCall):
+            found[event.id] = None if event.id in found else event
+    return found
+
+
+def _parts(agent: SpawnedAgent, calls: dict[str, ToolCall | None], tree: SessionTree) -> list[SpawnedAgent]:
+    """The agent as it is in each of its sub-sessions; nothing where it has one, or where it cannot be told which call
+    began each of them."""
+    groups = by_sub_session(agent)
+    begun = [calls.get(text(sub, "triggered_by_call_id")) for sub in agent.told]
+    is_clear = len(agent.told) > 1 and bool(agent.told_id) and len(agent.told_tasks) == len(agent.told)
+    if not is_clear or len({id(call) for call in begun}) < len(begun) or len(groups) < len(agent.told):
+        return []
+    parts = []
+    for sub, call, task in zip(agent.told, begun, agent.told_tasks, strict=True):
+        if call is None or call.agent_id == agent.agent_id or any(one is not agent for one in tree.made_by(call)):
+            return []
+        parts.append(_part(agent, sub, call, task, groups.get(text(sub, "sub_session_id"), [])))
+    return parts
+
+
+def _part(agent: SpawnedAgent, sub: Json, call: ToolCall, task: str, events: list[Event]) -> SpawnedAgent:
+    return msgspec.structs.replace(
+        agent,
+        parent=call.agent_id,
+        call=call,
+        is_call_told=True,
+        events=events,
+        started=instant(sub, "started_at"),
+        ended=instant(sub, "completed_at"),
+        told=[sub],
+        told_id=text(sub, "sub_session_id"),
+        told_tasks=[task],
+    )

@@ -1,0 +1,103 @@
+"""An agent with several sub-sessions in a document: an import makes one agent of it, an export writes them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harken.formats.std.checking.rules import validate
+from harken.formats.std.document import dumps
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
+from harken.formats.std.importing.to_events import events_of
+from harken.formats.std.summary import computed_summary
+from support.std_documents import BUILDER, CHECKER, PLANNER, Json, call, message, multi, sub_session, task_call
+
+
+def with_second(second: int, **more: Any) -> Json:
+    """The builder is called once more, and hands in another output."""
+    given = multi()
+    given["tool_calls"].append(task_call("tool-004", second, "sub-003", "developer"))
+    changes = {"files_created": [], "files_modified": [{"path": "src/bell.py"}], "files_deleted": []}
+    output = {"task_id": "task-002", "status": "partial", "changes": changes, "summary": "The bell rings."}
+    work = call("b-002", second + 10, "Edit", "action", input={"params": {"file_path": "src/bell.py"}})
+    sub = sub_session("sub-003", BUILDER, "tool-004", "task-002", second, work, output) | more
+    given["sub_sessions"].append(sub)
+    given["messages"] += [
+        message(5, 200, PLANNER, BUILDER, "task_assignment", {"task": {"task_id": "task-002"}}),
+        message(6, 260, BUILDER, PLANNER, "task_completion", {"task_id": "task-002", "status": "completed"}),
+    ]
+    given["tool_calls"].sort(key=lambda one: str(one["started_at"]))
+    given["summary"] = computed_summary(given)
+    return given
+
+
+def exported(data: bytes, name: str = "") -> Json:
+    made = document_of(events_of(data), SessionFacts(session="s", title="Two hands", name=name or "x"), "std-008")
+    assert [] == [one for one in validate(made.document) if one.level == "error"]
+    return made.document.data
+
+
+def without_more(value: Any) -> Any:
+    """A value without what only Harken writes, and times with one spelling."""
+    if isinstance(value, dict):
+        return {key: without_more(one) for key, one in value.items() if not key.startswith("x_harken")}
+    if isinstance(value, list):
+        return [without_more(one) for one in value]
+    return value.replace(".000000Z", "Z") if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("second", [200, 50], ids=["one after the other", "overlapping"])
+def test_sub_sessions_of_one_agent_come_back_as_they_were(second: int) -> None:
+    given = with_second(second, status="failed", remark="late", agent=BUILDER | {"instance_id": "b-2"})
+
+    again = exported(dumps(given), given["session_id"])
+
+    for key in ("sub_sessions", "messages", "tool_calls", "summary", "collaboration"):
+        assert given[key] == without_more(again[key])
+    twice = document_of(events_of(dumps(again)), SessionFacts(session="s", title="Two hands", name=again["session_id"]))
+    assert again == twice.document.data
+
+
+def test_a_sub_session_is_part_of_the_one_whose_call_began_it() -> None:
+    given = with_second(200)
+    nested = task_call("b-003", 215, "sub-004", "reviewer")
+    given["sub_sessions"][2]["tool_calls"].append(nested)
+    given["tool_calls"].append(nested | {"x_harken_owner": "builder"})
+    given["tool_calls"][3]["subagent_info"]["tool_uses"] = 2
+    output = {"output_type": "generic", "task_id": "task-003", "status": "completed", "summary": "Looked at."}
+    other = sub_session("sub-004", {**CHECKER, "agent_id": "other"}, "b-003", "task-003", 215, call("o-1", 220), output)
+    given["sub_sessions"].append(other | {"parent_session_id": "sub-003"})
+    given["collaboration"]["participants"].append(other["agent"])
+
+    again = exported(dumps(given), given["session_id"])
+
+    assert {"sub-004": "sub-003"} == {
+        sub["sub_session_id"]: sub["parent_session_id"]
+        for sub in again["sub_sessions"]
+        if sub["parent_session_id"] != given["session_id"]
+    }
+    assert [["b-001"], ["c-001"], ["b-002", "b-003"], ["o-1"]] == [
+        [one["call_id"] for one in sub["tool_calls"]] for sub in again["sub_sessions"]
+    ]
+
+
+def test_sub_sessions_of_one_call_are_one() -> None:
+    given = with_second(200)
+    given["tool_calls"].pop()
+    given["sub_sessions"][2]["triggered_by_call_id"] = "tool-002"
+
+    subs = document_of(events_of(dumps(given)), SessionFacts(session="s", title="x"), "std-008").document.data
+
+    assert [["b-001", "b-002"], ["c-001"]] == [
+        [one["call_id"] for one in sub["tool_calls"]] for sub in subs["sub_sessions"]
+    ]
+
+
+def test_agents_are_listed_as_the_document_has_them() -> None:
+    given = multi()
+    given["collaboration"]["participants"].reverse()
+
+    assert ["checker", "builder"] == [
+        one["agent_id"] for one in exported(dumps(given))["collaboration"]["participants"]
+    ]
