@@ -229,7 +229,7 @@ _OURS = {
     "events-v1": "events_v1", "session-log-v2": "session_log", "bureau-agent-v1": "bureau_agent",
     "claude-code-v1": "claude_code", "claude-stream-v1": "claude_stream", "codex-v1": "codex",
     "anthropic-messages-v1": "anthropic_messages", "openai-responses-v1": "openai_responses",
-    "openai-chat-v1": "openai_chat", "transcript-v1": "transcript.format",
+    "openai-chat-v1": "openai_chat", "transcript-v1": "transcript.format", "otel-genai-v1": "otel_genai",
     "std-001": "std.std_001", "std-008": "std.std_008",
 }  # fmt: skip
 """Name to module; a module's `FORMAT` is the format."""

@@ -357,7 +357,7 @@ def expected(path: Path) -> str | None:
         return (CLAUDE if "claude-code" in path.parts else CODEX) if lines else None
     if top == "swe_agent_traj" and path.read_bytes()[:1] == b"[":
         return CHAT  # nothing but chat messages
-    return {"claude_stream_json": STREAM, "codex_rollout": CODEX}.get(top)
+    return {"claude_stream_json": STREAM, "codex_rollout": CODEX, "otel_genai": "otel-genai-v1"}.get(top)
 
 
 def expected_of_recording(path: Path) -> str | None:

@@ -1,0 +1,140 @@
+"""Spans as events: what `otel-genai-v1` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harken.events import AgentCreated, Error, Event, Output, Response, System
+from harken.events.edits import is_entry, transcript
+from harken.events.prints import CapturedConversation, print_of
+from harken.events.session import TranscriptEdit
+from harken.formats.kit.jsonl import encode
+
+from .calls import ModelSpan, failure_of, output_events
+from .messages import message_events
+from .spans import SpanDocument, read_documents
+from .telling import Teller
+from .usage import usage_of
+
+
+def read(data: bytes) -> list[Event]:
+    """The events in the bytes; agents and records are numbered on from document to document."""
+    events: list[Event] = []
+    agents = records = 0
+    for document in read_documents(data):
+        told = _Told(agents, records)
+        events += told.run(document)
+        agents, records = told.agents, told.records
+    return events
+
+
+def read_conversation(data: bytes) -> list[Event]:
+    """What the first agent of the file has before it: its transcript after every edit."""
+    events = read(data)
+    main = next((event.agent_id for event in events if isinstance(event, AgentCreated)), "")
+    return [event for entry in transcript(event for event in events if event.agent_id == main) for event in entry]
+
+
+def count_records(data: bytes) -> int:
+    """How many records there are."""
+    return len({event.message_id for event in read(data)})
+
+
+class _Told(Teller):
+    """Makes events of spans."""
+
+    def __init__(self, agents: int, records: int) -> None:
+        super().__init__()
+        self.agents = agents
+        self.records = records
+        self.events: list[Event] = []
+        self._open: dict[tuple[str, str], CapturedConversation] = {}
+
+    def run(self, document: SpanDocument) -> list[Event]:
+        self.tell(self.spans.place(document.spans))
+        self.finish()
+        for output in document.unread:
+            self._record([output], "", None)
+        return self.events
+
+    def _record(self, events: Sequence[Event], agent_id: str, time: int | None, api_id: str = "") -> str:
+        message_id = f"@{self.records}"
+        self.records += 1
+        for index, event in enumerate(events):
+            own = {"message_id": message_id, "agent_id": agent_id, "time": time, "index": index}
+            self.events.append(event.replace(**own, api_id=event.api_id or api_id))
+        return message_id
+
+    def _say(
+        self, conversation: CapturedConversation, events: Sequence[Event], time: int | None, api_id: str = ""
+    ) -> str:
+        if not events:
+            return ""
+        message_id = self._record(events, conversation.agent_id, time, api_id)
+        if any(map(is_entry, events)):
+            conversation.say([events])
+        self.heard(conversation, events, message_id)
+        return message_id
+
+    def begin(self, name: str, parent: str, cause: str, found: ModelSpan) -> CapturedConversation:
+        self.agents += 1
+        agent_id = f"agent_{self.agents:03d}"
+        attributes = {"gen_ai.agent.id": found.agent_id, "gen_ai.conversation.id": found.conversation}
+        told = {key: value for key, value in attributes.items() if value}
+        created = AgentCreated(
+            name=name,
+            language_model=found.asked or found.model,
+            role="child" if parent else "root",
+            parent=parent,
+            cause=cause or None,
+            attributes=encode(told) if told else b"",
+        )
+        self._record([created], agent_id, found.start or None)
+        return CapturedConversation(agent_id, name)
+
+    def request(self, found: ModelSpan) -> None:
+        said = [message_events(message) for message in found.messages]
+        prints = [[one for event in own if (one := _compared(event)) is not None] for own in said]
+        place = self.place(found, [one for own in prints for one in own])
+        conversation, shared, time = place.conversation, place.shared, found.start or None
+        if place.altered:
+            shared, keep = conversation.cut(shared)
+            self._record([TranscriptEdit(action="truncate", n=keep)], conversation.agent_id, time)
+        for event in _instructions(found, said):
+            if print_of(event) not in conversation.instructions or found.only_new:
+                self._say(conversation, [event], time)
+        for own, compared in zip(said, prints, strict=True):
+            rest = [event for event in own if not isinstance(event, System)]
+            if shared <= 0 and (compared or found.only_new or _is_odd(rest)):
+                self._say(conversation, rest, time)
+            shared -= len(compared)
+        self._open[found.span.key] = conversation
+
+    def reply(self, found: ModelSpan) -> None:
+        conversation, time = self._open.pop(found.span.key), found.end or None
+        events = output_events(found)
+        usage = usage_of(found)
+        message_id = self._say(conversation, events, time, found.response_id)
+        if usage is not None:
+            self._record([usage.replace(cause=message_id or None)], conversation.agent_id, time)
+        if found.span.failed:
+            self._record([Error(message=failure_of(found))], conversation.agent_id, time)
+
+    def note(self, conversation: CapturedConversation, event: Event, time: int | None) -> None:
+        self._say(conversation, [event], time)
+
+
+def _compared(event: Event) -> int | None:
+    return None if isinstance(event, System) else print_of(event)
+
+
+def _instructions(found: ModelSpan, said: Sequence[Sequence[Event]]) -> Iterator[System]:
+    for text in found.instructions:
+        yield System(subtype="instructions", message=text)
+    yield from (event for own in said for event in own if isinstance(event, System))
+
+
+def _is_odd(events: Sequence[Event]) -> bool:
+    """Whether a message that cannot be compared holds something that nobody could read; a model's own comes with its
+    reply."""
+    return any(isinstance(event, Output) for event in events) and not any(isinstance(one, Response) for one in events)
