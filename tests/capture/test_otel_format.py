@@ -298,7 +298,7 @@ class TestGenerations:
             {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {"a": 1}}]},
             {"role": "model", "parts": [{"function_call": {"id": "c1", "name": "weather", "args": {"a": 1}}}]},
             {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"a":1}'},
-            {"role": "ai", "parts": [{"type": "tool-call", "toolCallId": "c1", "toolName": "weather", "args": {"a": 1}}]},
+            said("ai", {"type": "tool-call", "toolCallId": "c1", "toolName": "weather", "args": {"a": 1}}),
             {"role": "ai", "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": '{"a":1}'}}]},
         ],
         ids=["anthropic", "gemini", "responses", "ai sdk", "chat"],
