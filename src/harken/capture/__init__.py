@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .litellm_sdk.wrapping import litellm as litellm
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
+    from .spans.capturing import otel_processor as otel_processor
+    from .spans.capturing import receive_otlp as receive_otlp
     from .telemetry import PromptExecuted as PromptExecuted
     from .telemetry import PromptRendered as PromptRendered
     from .telemetry import ToolInvoked as ToolInvoked
@@ -55,6 +57,8 @@ _HOME = {
     "google": "harken.capture.google_sdk.wrapping",
     "litellm": "harken.capture.litellm_sdk.wrapping",
     "openai": "harken.capture.openai_sdk.wrapping",
+    "otel_processor": "harken.capture.spans.capturing",
+    "receive_otlp": "harken.capture.spans.capturing",
     "replace_latest": "harken.log.dispatching",
 }
 

@@ -87,10 +87,16 @@ class Conversations:
             source = "primary"
         else:
             source = CONVERSATION + (name or self._free_name())
-        agent_id = agent_of(session, source, language_model=model or None)
+        return self.add(agent_of(session, source, language_model=model or None), name)
+
+    def add(self, agent_id: str, name: str) -> CapturedConversation:
+        """The conversation of an agent that has said nothing yet."""
         found = CapturedConversation(agent_id, name)
         self._all.append(found)
         return found
+
+    def __iter__(self) -> Iterator[CapturedConversation]:
+        return iter(self._all)
 
     def _free_name(self) -> str:
         taken = {info.name for info in self._session.agents.values()}

@@ -50,6 +50,8 @@ class CapturedRequest:
     """What else the request says: parameters, tools. Kept with the notice of the request."""
     follows: str = ""
     """The reply, conversation or thread of the provider that this goes on with; the messages are then all new."""
+    placed: Callable[[Sequence[Print]], RequestPlace] | None = None
+    """Where it belongs, by whoever knows more of it than its messages."""
 
 
 def never_raising(function: Callable[P, T]) -> Callable[P, T | None]:
@@ -91,6 +93,8 @@ class Capture:
         """What the bus hears of once it is in the log."""
         self.calls: dict[str, ToolCall] = {}
         """Calls whose result was not sent yet."""
+        self.time: int | None = None
+        """When what is logged happened, where that was not now."""
         Conversations.of(session)
 
     @property
@@ -127,6 +131,8 @@ class Capture:
         known = Conversations.of(self.session)
         if (name := chosen(self.session)) is not None:
             return known.named(name, prints, request.model)
+        if request.placed is not None:
+            return request.placed(prints)
         return known.after(request.follows) if request.follows else known.find(prints)
 
     def _log_request(
@@ -141,7 +147,8 @@ class Capture:
         if place is not None and place.altered:
             shared, keep = conversation.cut(shared if place.after is None else place.after)
             shared = shared if place.after is None else 0
-            self.session.append([TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep)])
+            edit = TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep, time=self.time)
+            self.session.append([edit])
         self._log_instructions(request, raw, conversation)
         new: list[int] = []
         for number, own in enumerate(prints):
@@ -192,14 +199,14 @@ class Capture:
             if self._settings.get(key) != text:
                 self._settings[key] = text
                 said[key] = masked_value(orjson.loads(text), self.mask)
-        notice = System(agent_id=conversation.agent_id, subtype=REQUEST, metadata=plain_json(said))
+        notice = System(agent_id=conversation.agent_id, subtype=REQUEST, metadata=plain_json(said), time=self.time)
         (message_id,) = self.session.append([notice])
         return message_id
 
     def log(self, conversation: CapturedConversation, events: Sequence[Event], beside: Sequence[dict[str, Any]]) -> str:
         """Log one message: its events as one record, which is what an edit counts."""
         placed = [
-            event.replace(agent_id=conversation.agent_id, index=number, message_id="", time=None)
+            event.replace(agent_id=conversation.agent_id, index=number, message_id="", time=self.time)
             for number, event in enumerate(events)
         ]
         if not placed:
@@ -260,8 +267,8 @@ class Exchange:
         with capture.session.lock, capture.session.batch():
             message_id = capture.log(self.conversation, events, beside)
             if usage is not None:
-                own = usage.replace(agent_id=self.conversation.agent_id, cause=message_id, time=None, message_id="")
-                capture.session.append([own])
+                whose = {"agent_id": self.conversation.agent_id, "message_id": "", "time": capture.time}
+                capture.session.append([usage.replace(cause=message_id, **whose)])
         known = Conversations.of(capture.session)
         names = {thread, about.get("response_id"), *(event.api_id for event in events)}
         known.name(self.conversation, (name for name in names if isinstance(name, str)))

@@ -16,7 +16,7 @@ from harken.events.base import clean
 from harken.formats.kit.jsonl import Record, encode
 
 from .messages import arguments, loaded, message_events, message_of_event, messages_in, result_of
-from .spans import Span, text_of
+from .spans import TraceSpan, text_of
 
 CALL, TOOL, AGENT = "call", "tool", "agent"
 NEW = "harken.messages"
@@ -39,7 +39,7 @@ Finder = Callable[[Record, str], list[Record]]
 class ModelSpan(msgspec.Struct, kw_only=True):
     """A span about a model."""
 
-    span: Span
+    span: TraceSpan
     kind: str
     messages: list[Record] = []
     """What was sent, as far as it is told; usually the whole history."""
@@ -66,7 +66,7 @@ class ModelSpan(msgspec.Struct, kw_only=True):
         return max(self.span.end or 0, self.start)
 
 
-def kind_of(span: Span) -> str:
+def kind_of(span: TraceSpan) -> str:
     """`call`, `tool` or `agent`; empty for a span that is about something else."""
     said = span.attributes
     if isinstance(operation := said.get("gen_ai.operation.name"), str) and operation in _OPERATIONS:
@@ -91,7 +91,7 @@ def kind_of(span: Span) -> str:
     return CALL
 
 
-def read_span(span: Span) -> ModelSpan | None:
+def read_span(span: TraceSpan) -> ModelSpan | None:
     """What a span says of a model; None where it is about something else."""
     if not (kind := kind_of(span)):
         return None
@@ -119,7 +119,7 @@ def read_span(span: Span) -> ModelSpan | None:
     return found
 
 
-def _with_details(span: Span) -> Span:
+def _with_details(span: TraceSpan) -> TraceSpan:
     """The span with what events say in its place; what it says itself stands."""
     told = [event.attributes for event in span.events if event.name in DETAILS]
     if not told:
@@ -149,7 +149,7 @@ def _parts(value: Any) -> list[str]:
 # -- what was sent and heard -------------------------------------------------------------------------------------------
 
 
-def _told(span: Span) -> tuple[list[Record], list[Record]]:
+def _told(span: TraceSpan) -> tuple[list[Record], list[Record]]:
     """The messages that were sent and those that came back."""
     said = span.attributes
     events = [(event.name, event.attributes) for event in span.events]

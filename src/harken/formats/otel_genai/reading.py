@@ -22,7 +22,7 @@ def read(data: bytes) -> list[Event]:
     events: list[Event] = []
     agents = records = 0
     for document in read_documents(data):
-        told = _Told(agents, records)
+        told = _SpanReader(agents, records)
         events += told.run(document)
         agents, records = told.agents, told.records
     return events
@@ -40,7 +40,7 @@ def count_records(data: bytes) -> int:
     return len({event.message_id for event in read(data)})
 
 
-class _Told(Teller):
+class _SpanReader(Teller):
     """Makes events of spans."""
 
     def __init__(self, agents: int, records: int) -> None:

@@ -27,7 +27,7 @@ class SpanEvent(msgspec.Struct, kw_only=True):
     attributes: Record = {}
 
 
-class Span(msgspec.Struct, kw_only=True):
+class TraceSpan(msgspec.Struct, kw_only=True):
     """A piece of work, as tracing has it. Times are in microseconds."""
 
     trace_id: str = ""
@@ -57,7 +57,7 @@ class Span(msgspec.Struct, kw_only=True):
 class SpanDocument(msgspec.Struct):
     """What a file holds: spans, and what on it could not be read."""
 
-    spans: list[Span]
+    spans: list[TraceSpan]
     unread: list[Output]
 
 
@@ -65,20 +65,20 @@ def read_documents(data: bytes) -> list[SpanDocument]:
     """The spans in the bytes. A line that says there are none (`BREAK`) ends a document: what follows is another
     session's."""
     made: list[SpanDocument] = []
-    spans: list[Span] = []
+    spans: list[TraceSpan] = []
     unread: list[Output] = []
     for value, problem in _values(data):
         if problem is not None:
             unread.append(problem)
         elif value == {"resourceSpans": []}:
-            made.append(SpanDocument(_whole(spans), unread))
+            made.append(SpanDocument(merged(spans), unread))
             spans, unread = [], []
         else:
             found = list(spans_of(value))
-            if not found and not is_telemetry(value):
+            if not found and value != {} and not is_telemetry(value):  # `{}` is a body without anything in it
                 unread.append(Output(raw=encode(value), why="not an OpenTelemetry document"))
             spans += found
-    made.append(SpanDocument(_whole(spans), unread))
+    made.append(SpanDocument(merged(spans), unread))
     return made
 
 
@@ -119,7 +119,7 @@ def is_telemetry(value: Any) -> bool:
     return _is_jaeger(value) or any(map(_is_jaeger, _records(value.get("data")))) or _is_langfuse(value)
 
 
-def spans_of(value: Any) -> Iterator[Span]:
+def spans_of(value: Any) -> Iterator[TraceSpan]:
     """The spans and events in one document."""
     if not isinstance(value, dict):
         return
@@ -140,21 +140,21 @@ def spans_of(value: Any) -> Iterator[Span]:
         yield from map(_observation, _records(value.get("observations")))
 
 
-def _whole(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Each span once; what was logged of a span is put with it."""
-    found: dict[tuple[str, str], Span] = {}
-    nameless: list[Span] = []
+    found: dict[tuple[str, str], TraceSpan] = {}
+    nameless: list[TraceSpan] = []
     for span in spans:
         if not span.span_id:
             nameless.append(span)
         elif (known := found.get(span.key)) is None:
             found[span.key] = span
         else:
-            found[span.key] = _merged(known, span)
+            found[span.key] = _merged_pair(known, span)
     return [*found.values(), *nameless]
 
 
-def _merged(known: Span, span: Span) -> Span:
+def _merged_pair(known: TraceSpan, span: TraceSpan) -> TraceSpan:
     """Two reports of one span: a log record adds its event, the same span again adds nothing."""
     if known.name and span.name:
         return known
@@ -188,11 +188,11 @@ def text_of(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def _span(record: Record) -> Span:
+def _span(record: Record) -> TraceSpan:
     status = record.get("status")
     status = status if isinstance(status, dict) else {}
     flags = record.get("flags")
-    return Span(
+    return TraceSpan(
         trace_id=text_of(_get(record, "traceId")),
         span_id=text_of(_get(record, "spanId")),
         parent_id=text_of(_get(record, "parentSpanId")),
@@ -215,7 +215,7 @@ def _event(record: Record) -> SpanEvent:
     )
 
 
-def _logged(record: Record) -> Iterator[Span]:
+def _logged(record: Record) -> Iterator[TraceSpan]:
     """A log record as a span that is not known yet, with one event; what is not about a model is passed over."""
     attributes = _attributes(record.get("attributes"))
     name = text_of(_get(record, "eventName")) or text_of(attributes.get("event.name"))
@@ -225,7 +225,7 @@ def _logged(record: Record) -> Iterator[Span]:
     said = {**(body if isinstance(body, dict) else {"content": body} if body is not None else {}), **attributes}
     times = (nanoseconds(_get(record, key)) for key in ("timeUnixNano", "observedTimeUnixNano"))
     time = next((one for one in times if one), None)
-    yield Span(
+    yield TraceSpan(
         trace_id=text_of(_get(record, "traceId")),
         span_id=text_of(_get(record, "spanId")),
         start=time,
@@ -278,13 +278,13 @@ def _is_jaeger(value: Record) -> bool:
     return "traceID" in value and isinstance(value.get("spans"), list)
 
 
-def _jaeger_span(record: Record) -> Span:
+def _jaeger_span(record: Record) -> TraceSpan:
     above = [one for one in _records(record.get("references")) if one.get("refType", "CHILD_OF") == "CHILD_OF"]
     tags = {text_of(tag.get("key")): tag.get("value") for tag in _records(record.get("tags"))}
     start, duration = record.get("startTime"), record.get("duration")
     begun = start if type(start) is int and in_calendar(start) else None
     ended = begun + duration if begun is not None and type(duration) is int else begun
-    return Span(
+    return TraceSpan(
         trace_id=text_of(record.get("traceID")),
         span_id=text_of(record.get("spanID")),
         parent_id=text_of(above[0].get("spanID")) if above else "",
@@ -313,7 +313,7 @@ def _is_langfuse(value: Record) -> bool:
 _KINDS = {"GENERATION": "LLM", "TOOL": "TOOL", "AGENT": "AGENT", "EMBEDDING": "EMBEDDING"}
 
 
-def _observation(record: Record) -> Span:
+def _observation(record: Record) -> TraceSpan:
     """An observation of Langfuse. It keeps the attributes beside what it takes for input and output."""
     about = _parsed(record.get("metadata"))
     inner = _parsed(about.get("attributes")) if isinstance(about, dict) else None
@@ -330,7 +330,7 @@ def _observation(record: Record) -> Span:
     ):
         if value is not None:
             attributes.setdefault(key, value)
-    return Span(
+    return TraceSpan(
         trace_id=text_of(record.get("traceId")),
         span_id=text_of(record.get("id")),
         parent_id=text_of(record.get("parentObservationId")),

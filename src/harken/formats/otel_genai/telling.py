@@ -18,9 +18,9 @@ from harken.events.prints import CapturedConversation, Print, RequestPlace, find
 
 from .calls import AGENT, CALL, TOOL, ModelSpan, failure_of, read_span, tool_events
 from .messages import message_events
-from .spans import Span
+from .spans import TraceSpan
 
-Key = tuple[str, str]
+SpanKey = tuple[str, str]
 
 
 class AgentRun(msgspec.Struct):
@@ -37,13 +37,13 @@ class Spans:
     """Which spans there are, and what is inside which."""
 
     def __init__(self) -> None:
-        self.parents: dict[Key, Key | None] = {}
-        self.about: dict[Key, ModelSpan] = {}
-        self.around_calls: set[Key] = set()
+        self.parents: dict[SpanKey, SpanKey | None] = {}
+        self.about: dict[SpanKey, ModelSpan] = {}
+        self.around_calls: set[SpanKey] = set()
         """Spans with calls inside them."""
-        self.around_failures: set[Key] = set()
+        self.around_failures: set[SpanKey] = set()
 
-    def add(self, span: Span) -> ModelSpan | None:
+    def add(self, span: TraceSpan) -> ModelSpan | None:
         """Take a span in; what it says of a model, or None."""
         found = read_span(span)
         self.parents[span.key] = span.parent
@@ -56,14 +56,14 @@ class Spans:
                     self.around_failures.add(key)
         return found
 
-    def place(self, spans: Iterable[Span]) -> list[ModelSpan]:
+    def place(self, spans: Iterable[TraceSpan]) -> list[ModelSpan]:
         """Take spans in, in whatever order they come: first where each of them is, then what it says."""
         spans = list(spans)
         for span in spans:
             self.parents[span.key] = span.parent
         return [found for span in spans if (found := self.add(span)) is not None]
 
-    def above(self, key: Key) -> Iterator[Key]:
+    def above(self, key: SpanKey) -> Iterator[SpanKey]:
         """The spans around a span, the nearest first."""
         seen = {key}
         while (parent := self.parents.get(key)) is not None and parent not in seen:
@@ -96,7 +96,7 @@ class Teller(ABC):
 
     def __init__(self) -> None:
         self.spans = Spans()
-        self.runs: dict[Key, AgentRun] = {}
+        self.runs: dict[SpanKey, AgentRun] = {}
         self.named: dict[tuple[str, str], list[CapturedConversation]] = {}
         """Conversations by the name of their agent and the agent above it."""
         self.threads: dict[tuple[str, str], CapturedConversation] = {}
@@ -108,7 +108,8 @@ class Teller(ABC):
         self._unanswered: dict[tuple[str, str], list[str]] = {}
         """By agent and tool: calls whose result it has not heard."""
         self._names: dict[str, str] = {}
-        self._begun: set[Key] = set()
+        self.begun: set[SpanKey] = set()
+        """Requests that were told."""
 
     # What is done with it
 
@@ -139,8 +140,8 @@ class Teller(ABC):
                 self.end(found)
 
     def _begin(self, found: ModelSpan) -> None:
-        if self.spans.tells(found) and found.span.key not in self._begun:
-            self._begun.add(found.span.key)
+        if self.spans.tells(found) and found.span.key not in self.begun:
+            self.begun.add(found.span.key)
             self._told_tools(found)
             self.request(found)
 
@@ -179,7 +180,7 @@ class Teller(ABC):
             run = self.runs[key] = AgentRun(name, agent, [], [])
         return run
 
-    def _agent_above(self, key: Key) -> ModelSpan | None:
+    def _agent_above(self, key: SpanKey) -> ModelSpan | None:
         for above in self.spans.above(key):
             if (found := self.spans.about.get(above)) is not None and found.kind == AGENT:
                 return found
@@ -223,6 +224,8 @@ class Teller(ABC):
             return None if known is None else RequestPlace(known, 0, altered=False)
         if (place := find_conversation(run.conversations, prints)) is not None:
             return place
+        if (bare := next((one for one in run.conversations if not one.chain), None)) is not None:
+            return RequestPlace(bare, 0, altered=False)  # nothing is known of it that could be compared
         earlier = find_conversation(kin, prints)
         if earlier is not None and (not earlier.altered or run.agent is None or earlier.conversation is thread):
             return earlier

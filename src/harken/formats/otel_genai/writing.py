@@ -42,7 +42,13 @@ WHY = {
     "records that are no conversation": "a span has no place for them",
     "edits of a transcript": "a trace tells what was sent, and not what was taken back",
 }
-_PROVIDERS = (("claude", "anthropic"), ("gpt-", "openai"), ("o1", "openai"), ("o3", "openai"), ("gemini", "gcp.gemini"))
+_PROVIDERS = (
+    ("claude-", "anthropic"),
+    ("gpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("gemini", "gcp.gemini"),
+)
 
 
 class _Exchange(msgspec.Struct):
