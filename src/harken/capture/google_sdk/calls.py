@@ -117,7 +117,7 @@ class ContentsCall(GoogleCall):
 
     def send(self, request: Any) -> Exchange | None:
         """Log the request that is about to be sent."""
-        body = camel(request.data)
+        body = {**camel(request.data)}
         if (first := self.calls.held.pop(text(body, "continuationToken"), None)) is not None:
             self.ids, self.hops, self.given = first.ids, first.hops, first.given
             return first.exchange
@@ -223,12 +223,15 @@ class InteractionCall(GoogleCall):
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         """Log what came of the reply; an interaction that is made in the background is waited for."""
         streamed = "event-stream" in response.headers.get("content-type", "")
+        whole_body: Any
         try:
             if streamed:
                 whole_body, whole, error = join_events(_event(one) for one in sent_events(body) if one != b"[DONE]")
             else:
                 whole_body, whole, error = parse_document(body), problem is None, None
         except NotJson:
+            whole_body = None
+        if not isinstance(whole_body, dict):
             self.reply(exchange, unreadable(body))
             return
         reply = read_interaction(whole_body, self.model, whole=whole, error=error, problem=problem)

@@ -111,7 +111,7 @@ def _media_in(part: Record) -> Image | None:
 def unreadable(body: bytes) -> GoogleReply:
     """A reply that is none of the API."""
     found = GoogleReply()
-    found.add(Error(message=f"the reply is not JSON: {clean(body[:2000].decode(errors='replace'))}"))
+    found.add(Error(message=f"the reply is none of the API: {clean(body[:2000].decode(errors='replace'))}"))
     return found
 
 
@@ -128,7 +128,7 @@ def join_chunks(chunks: Iterable[Any]) -> Record:
     body: Record = {}
     candidates: dict[int, Record] = {}
     for chunk in chunks:
-        said = camel(chunk) if isinstance(chunk, dict) else {"error": {"message": f"not a reply: {chunk!r:.200}"}}
+        said = {**camel(chunk)} if isinstance(chunk, dict) else {"error": {"message": f"not a reply: {chunk!r:.200}"}}
         given = said.pop("candidates", None)
         said["usageMetadata"] = {**inner(body, "usageMetadata"), **inner(said, "usageMetadata")}
         body |= said

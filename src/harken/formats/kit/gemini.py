@@ -13,7 +13,7 @@ from typing import Any
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, figure, join_parts
 
-from .gemini_joining import camel, joined
+from .gemini_joining import camel, is_camel, joined
 from .jsonl import Record, encode
 
 FIELDS = "part_fields"
@@ -42,19 +42,31 @@ def contents_of(given: Any) -> list[Record]:
     """Contents as a list of objects with a role and parts: neighbours that the model said are one, as they were when
     they came (a chat keeps each chunk of a stream), and so are neighbouring words in it."""
     found: list[Record] = []
+    several: list[Any] = []
+    """The parts of the content that was found last, where it is made of several."""
     for one in given if isinstance(given, list) else [given]:
         content = _content(one)
         if found and content["role"] == MODEL == found[-1]["role"]:
-            parts = found[-1]["parts"]
-            parts += content["parts"]
-            found[-1] |= {**content, "parts": parts}
+            several = several or list(found[-1]["parts"])
+            several += content["parts"]
+            found[-1] = {**found[-1], **content, "parts": several}
         else:
             found.append(content)
-    return [{**one, "parts": joined(one["parts"])} if one["role"] == MODEL else one for one in found]
+            several = []
+    return [_whole(one) if one["role"] == MODEL else one for one in found]
+
+
+def _whole(content: Record) -> Record:
+    parts = content["parts"]
+    if len(parts) == 1 and isinstance(parts[0], dict) and parts[0].get("text"):
+        return content
+    return {**content, "parts": joined(parts)}
 
 
 def _content(given: Any) -> Record:
     """A content, or what the SDK takes for one: a text, a part."""
+    if _is_content(given):
+        return given  # type: ignore[no-any-return]
     record = camel(given) if isinstance(given, dict) else {"parts": given}
     if "parts" not in record and "role" not in record:
         record = {"parts": [record]}
@@ -63,6 +75,16 @@ def _content(given: Any) -> Record:
     role = record.get("role")
     role = clean(role) if isinstance(role, str) and role else "user"
     return {**record, "role": role, "parts": [_part(part) for part in parts]}
+
+
+def _is_content(given: Any) -> bool:
+    """Whether it is a content as the wire has it, as nearly all are."""
+    if not isinstance(given, dict) or given.keys() != {"role", "parts"}:
+        return False
+    role, parts = given["role"], given["parts"]
+    if not isinstance(role, str) or not role.isascii() or not role or not isinstance(parts, list):
+        return False
+    return all(isinstance(part, dict) and is_camel(part) for part in parts)
 
 
 def _part(given: Any) -> Any:
@@ -81,6 +103,8 @@ class CallIds:
 
     def named(self, content: Record) -> Record:
         """The content with the ids that it lacks."""
+        if all(isinstance(part, dict) and _CALLS.isdisjoint(part) for part in content["parts"]):
+            return content
         return {**content, "parts": [self._part(part) for part in content["parts"]]}
 
     def _part(self, part: Any) -> Any:
@@ -115,6 +139,7 @@ _JOINED = {
     "toolResponse": ("toolCall", "toolType"),
 }
 """Calls and answers: what an answer answers, and by which field they know each other besides the id."""
+_CALLS = frozenset(_JOINED)
 
 
 # -- one content as events ---------------------------------------------------------------------------------------------

@@ -17,12 +17,24 @@ _VALUES = ("stringValue", "numberValue", "boolValue")
 
 
 def camel(record: Record) -> Record:
-    """An object with its keys as the wire spells them; what stands under them is left as it is. None says nothing."""
+    """An object with its keys as the wire spells them; what stands under them is left as it is. None says nothing.
+
+    One that is spelled so already is given back itself: histories are long, and sent again and again."""
+    if is_camel(record):
+        return record
     return {
         _SNAKE.sub(lambda found: found[1].upper(), key) if isinstance(key, str) and "_" in key else key: value
         for key, value in record.items()
         if value is not None
     }
+
+
+def is_camel(record: Record) -> bool:
+    """Whether an object is spelled as the wire does."""
+    try:
+        return "_" not in "".join(record) and None not in record.values()
+    except TypeError:  # a key that is no text
+        return False
 
 
 def joined(parts: Iterable[Any]) -> list[Any]:
