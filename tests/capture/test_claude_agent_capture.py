@@ -158,7 +158,7 @@ def test_a_sub_agents_file_waits_until_its_call_is_known(session: Session, path:
     path.write_bytes(whole[0])
     conversation = ClaudeConversation(session, path)
     conversation.look()
-    assert set() == set(session.agents)
+    assert {session.root} == set(session.agents)
     path.write_bytes(b"".join(whole))
     conversation.look()
     assert "u2" == next(line["cause"] for line in session.records() if line.get("agent_id") == "a1")

@@ -189,6 +189,63 @@ def test_a_transport_that_fails_to_close_fails_as_before(tmp_path: Path) -> None
         assert ["Hi.", "Hello."] == said(session)
 
 
+def test_what_is_written_after_the_host_said_it_is_over_is_read_when_the_transport_is_closed(tmp_path: Path) -> None:
+    path, log = tmp_path / "0f0e.jsonl", tmp_path / "log.jsonl"
+    first, second = HI.splitlines(keepends=True)
+
+    async def run(close: bool) -> None:
+        path.write_bytes(first + second[:9])
+        query = Query(captured)
+        await query.hook("UserPromptSubmit", path)
+        captured.finish()
+        assert ["Hi."] == said(session)
+        path.write_bytes(HI)
+        if close:
+            await query.transport.close()
+            assert ["Hi.", "Hello."] == said(session)
+
+    with Session() as session:
+        captured = harken.capture.claude_agent(None, session)
+        asyncio.run(run(close=True))
+    with Session(log, ack="os") as session:
+        captured = harken.capture.claude_agent(None, session)
+        asyncio.run(run(close=False))
+    with Session(log, ack="os") as session:
+        harken.capture.claude_agent(None, session)
+        assert ["Hi.", "Hello."] == said(session)
+
+
+def test_a_host_that_ends_its_loop_without_closing_anything_leaves_no_thread_behind(tmp_path: Path) -> None:
+    path, log = tmp_path / "0f0e.jsonl", tmp_path / "log.jsonl"
+    path.write_bytes(HI[:70])
+    with Session(log, ack="os") as session:
+        query = Query(harken.capture.claude_agent(None, session))
+        asyncio.run(query.hook("UserPromptSubmit", path))
+        for thread in threads():
+            thread.join(10)
+        assert ([], ["Hi."]) == (threads(), said(session))
+    path.write_bytes(HI)
+    with Session(log, ack="os") as session:
+        harken.capture.claude_agent(None, session)
+        assert ["Hi.", "Hello."] == said(session)
+
+
+def test_a_run_inside_a_batch_of_the_host_ends(tmp_path: Path) -> None:
+    path = tmp_path / "0f0e.jsonl"
+    path.write_bytes(HI)
+
+    async def run() -> None:
+        query = Query(captured)
+        await query.hook("UserPromptSubmit", path)
+        await query.transport.close()
+
+    with Session(tmp_path / "log.jsonl", ack="os") as session:
+        captured = harken.capture.claude_agent(None, session)
+        with session.batch():
+            asyncio.run(run())
+        assert ["Hi.", "Hello."] == said(session)
+
+
 def test_a_thread_that_nobody_stops_ends_when_nothing_comes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(0, 10_000, 30))
     monkeypatch.setattr("harken.capture.claude_agent_sdk.watch.monotonic", lambda: next(times))
@@ -198,7 +255,7 @@ def test_a_thread_that_nobody_stops_ends_when_nothing_comes_any_more(monkeypatch
         looked.append(1)
         return False
 
-    watch = FileWatch(look, lambda: True, lambda: None)
+    watch = FileWatch(look, lambda: 2.0, lambda: None)
     watch.wake()
     for thread in threads():
         thread.join(10)

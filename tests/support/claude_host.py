@@ -2,7 +2,7 @@
 
     python -m support.claude_host LOG '{"prompts": [...], "options": {...}, "capture": {...}, "how": "query"}'
 
-`how` is `query`, `client` (one prompt after the other), `cancel` (the host gives up when a tool is used) or `hang`
+`how` is `query`, `client` (one prompt after the other), `cancel` and `raise` (the host gives up) or `hang`
 (the same, and then it waits to be killed).
 """
 
@@ -12,10 +12,11 @@ import asyncio
 import json
 import sys
 import threading
+from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
-from claude_agent_sdk import AgentDefinition, ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, query
+from claude_agent_sdk import AgentDefinition, AssistantMessage, ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, query
 
 import harken.capture
 from harken.capture import Session, TranscriptEntry
@@ -28,13 +29,18 @@ async def run(options: ClaudeAgentOptions, how: str, prompts: list[str]) -> list
             for prompt in prompts:
                 await client.query(prompt)
                 heard += [type(message).__name__ async for message in client.receive_response()]
+    elif how == "raise":
+        async with aclosing(query(prompt=prompts[0], options=options)) as messages:
+            async for message in messages:
+                if isinstance(message, AssistantMessage):
+                    raise RuntimeError("the host gives up")
     else:
         for prompt in prompts:
             heard += [type(message).__name__ async for message in query(prompt=prompt, options=options)]
     return heard
 
 
-async def main(log: str, order: dict[str, Any]) -> None:
+async def main(session: Session, order: dict[str, Any]) -> dict[str, Any]:
     how, own = order.get("how", "query"), []
 
     async def host_hook(said: Any, tool_use_id: str | None, context: Any) -> Any:
@@ -50,20 +56,24 @@ async def main(log: str, order: dict[str, Any]) -> None:
     said = order.get("options", {})
     agents = {name: AgentDefinition(**agent) for name, agent in said.pop("agents", {}).items()}
     given = ClaudeAgentOptions(hooks=hooks, agents=agents, **said)
-    with Session(log) as session:
-        options = harken.capture.claude_agent(given, session, **order.get("capture", {}))
-        task = asyncio.ensure_future(run(options, how, order["prompts"]))
-        heard = []
-        try:
-            heard = await task
-        except asyncio.CancelledError:
-            heard = ["cancelled"]
-        entries = [asdict(entry) for entry in session[TranscriptEntry].all()]
-        threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("harken")]
-        tasks = len(asyncio.all_tasks()) - 1
-    found = {"entries": entries, "heard": heard, "own": own, "threads": threads, "tasks": tasks}
-    print(json.dumps(found, default=str), flush=True)
+    options = harken.capture.claude_agent(given, session, **order.get("capture", {}))
+    task = asyncio.ensure_future(run(options, how, order["prompts"]))
+    try:
+        heard = await task
+    except (asyncio.CancelledError, RuntimeError):
+        heard = [how]
+    return {"heard": heard, "own": own, "entries": entries(session) if how != "raise" else []}
+
+
+def entries(session: Session) -> list[dict[str, Any]]:
+    return [asdict(entry) for entry in session[TranscriptEntry].all()]
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], json.loads(sys.argv[2])))
+    with Session(sys.argv[1]) as session:
+        found = asyncio.run(main(session, json.loads(sys.argv[2])))
+        for thread in threading.enumerate():
+            if thread.name.startswith("harken"):
+                thread.join(10)
+        threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("harken")]
+    print(json.dumps({**found, "threads": threads}, default=str), flush=True)

@@ -52,9 +52,10 @@ class ClaudeFile:
         self._held: list[WrittenRecord] | None = []
         self._since = 0.0
 
-    def new(self, *, last: bool = False) -> list[WrittenRecord]:
-        """The records that were added; a file that was written anew gives all of them again."""
-        found = list(self._read(last=last))
+    def new(self, *, last: bool = False, torn: bool = True) -> list[WrittenRecord]:
+        """The records that were added; a file that was written anew gives all of them again. The last time also those
+        that waited for instructions, and a line without an end (`torn`)."""
+        found = list(self._read(self._tail.end(torn=torn) if last else self._tail.lines()))
         if self._held is None:
             return found
         if found and not self._held:
@@ -70,8 +71,8 @@ class ClaudeFile:
             found.insert(0, found.pop(opening))
         return found
 
-    def _read(self, *, last: bool) -> Iterator[WrittenRecord]:
-        for line in self._tail.end() if last else self._tail.lines():
+    def _read(self, lines: Iterable[bytes]) -> Iterator[WrittenRecord]:
+        for line in lines:
             if self._beginnings != self._tail.beginnings:
                 self._beginnings = self._tail.beginnings
                 self._met.clear()

@@ -6,6 +6,7 @@ that reads the files, so a run waits for them as long as a message to this proce
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
 import threading
@@ -16,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from harken.capture.exchange import never_raising, warn_once
 from harken.capture.mask import Mask, masking
-from harken.errors import BadRequest
+from harken.errors import BadRequest, Conflict
 from harken.log import Session
 
 from .records import text
 from .sources import ClaudeConversation, captured_before
 from .telling import Telling
-from .watch import FileWatch, on_close, transport_above
+from .watch import INTERVAL, QUIET, STALLED, FileWatch, on_close, transport_above
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
@@ -37,6 +38,8 @@ HOOKS = (
     "Stop",
     "PreCompact",
 )
+BUSY = 5.0
+"""Seconds that the end of a run waits for whoever holds the session."""
 
 
 def claude_agent(
@@ -104,7 +107,7 @@ class HookListener:
         self.capture = capture
 
     async def __call__(self, said: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        self.capture.connected(transport_above(sys._getframe(1)))
+        self.capture.connected(transport_above(sys._getframe(1)), running_loop())
         self.capture.heard(said)
         return {}
 
@@ -116,8 +119,8 @@ class ClaudeCapture:
         self.session = session
         self.warned = False
         self._lock = threading.RLock()
-        self._reading = threading.Lock()
-        self._transports: dict[int, Any] = {}
+        self._transports: dict[int, tuple[Any, Any]] = {}
+        """Those that were not closed yet, each with the event loop in which it lives."""
         self._conversations: dict[str, ClaudeConversation] = {}
         self._in_turn: set[str] = set()
         self._how: dict[str, Any] = {
@@ -129,7 +132,7 @@ class ClaudeCapture:
             "told": Telling(session).record,
             "failed": self._failed,
         }
-        self._watch = FileWatch(self.look, self._is_over, self.finish)
+        self._watch = FileWatch(self.look, self._patience, self.finish)
 
     def _failed(self, problem: BaseException) -> None:
         warn_once(self, problem)
@@ -137,19 +140,24 @@ class ClaudeCapture:
     # What the hooks say
 
     @never_raising
-    def connected(self, transport: Any) -> None:
+    def connected(self, transport: Any, loop: Any) -> None:
         """A hook was called through this transport; when it is closed the run is over."""
         with self._lock:
             if transport is None or id(transport) in self._transports:
                 return
-            if on_close(transport, lambda: self._disconnected(transport)):
-                self._transports[id(transport)] = transport
+            for name, (_, own) in list(self._transports.items()):
+                if _is_closed(own):
+                    del self._transports[name]
+            if on_close(transport, lambda done: self._disconnected(transport, done)):
+                self._transports[id(transport)] = transport, loop
 
     @never_raising
-    def _disconnected(self, transport: Any) -> None:
+    def _disconnected(self, transport: Any, done: bool) -> None:
+        """A transport was closed, or somebody broke that off, and Claude Code may still write."""
         with self._lock:
-            self._transports.pop(id(transport), None)
-            is_last = not self._transports
+            if done:
+                self._transports.pop(id(transport), None)
+            is_last = set(self._transports) <= {id(transport)}
         if is_last:
             self.finish()
         else:
@@ -185,32 +193,53 @@ class ClaudeCapture:
             self._conversations[path] = ClaudeConversation(self.session, Path(path), session_id, **self._how)
         return self._conversations[path]
 
-    def _is_over(self) -> bool:
-        """Whether nothing more is to come in this turn: `Stop` may come before the last `SubagentStop`."""
-        return not self._in_turn and not any(one.running for one in list(self._conversations.values()))
+    def _patience(self) -> float:
+        """How many seconds without news the files are watched. `Stop` may come before the last `SubagentStop`."""
+        if self._is_abandoned():
+            return 0.0
+        running = any(one.running for one in list(self._conversations.values()))
+        return STALLED if self._in_turn or running else QUIET
+
+    def _is_abandoned(self) -> bool:
+        """Whether the host has ended its event loop without closing any transport in it."""
+        with self._lock:
+            return bool(self._transports) and all(_is_closed(loop) for _, loop in self._transports.values())
 
     # The files
 
     def look(self) -> bool:
-        """Log what was added to any of the files; whether there was anything."""
-        return bool(self._look(last=False))
+        """Log what was added to any of the files; whether there was anything. Whoever holds the session is not waited
+        for: he may be waiting for this thread."""
+        if not self.session.lock.acquire(timeout=INTERVAL):
+            return False
+        try:
+            return bool(self._look(last=True, goes_on=True) if self._is_abandoned() else self._look())
+        finally:
+            self.session.lock.release()
 
     @never_raising
-    def _look(self, *, last: bool) -> bool:
+    def _look(self, **how: bool) -> bool:
         with self._lock:
             conversations = list(self._conversations.values())
-        with self._reading:
-            found = [one.look(last=last) for one in conversations]
-        return any(found)
+        return any([one.look(**how) for one in conversations])  # noqa: C419 all of them
 
     @never_raising
     def finish(self) -> None:
-        """Read what is left of the files and stop watching them."""
+        """Read what is left of the files and stop watching them. While a transport is open there may come more: it is
+        read when that is closed, or when somebody captures in this session again."""
         self._watch.stop()
-        self._look(last=True)
-        with self._lock:
-            self._in_turn.clear()
-            self._conversations.clear()
+        if not self.session.lock.acquire(timeout=BUSY):
+            raise Conflict("the session is busy in another thread", hint="the rest is read at the next capture in it")
+        try:
+            with self._lock:
+                goes_on = bool(self._transports)
+            self._look(last=True, goes_on=goes_on)
+            with self._lock:
+                self._in_turn.clear()
+                if not goes_on:
+                    self._conversations.clear()
+        finally:
+            self.session.lock.release()
 
     @never_raising
     def catch_up(self) -> None:
@@ -220,6 +249,18 @@ class ClaudeCapture:
                 self._conversation(path, name)
         self._look(last=True)
         self._conversations.clear()
+
+
+def running_loop() -> Any:
+    """The event loop of asyncio in which this runs; None in any other."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _is_closed(loop: Any) -> bool:
+    return loop is not None and bool(loop.is_closed())
 
 
 def instructions_of(given: Any) -> str:

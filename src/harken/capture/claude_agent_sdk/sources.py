@@ -66,7 +66,7 @@ class ClaudeConversation:
         self._instructions, self._model = instructions, model
         self._told, self._failed = told, failed
         self._depths: dict[str, int] = {}
-        self._begun = False
+        self._begun = self._goes_on = False
 
     # Files
 
@@ -77,12 +77,18 @@ class ClaudeConversation:
             folder = self.main.path.with_suffix("") / "subagents"
             self.subs[agent] = ClaudeFile(path or folder / f"agent-{agent}.jsonl", agent)
 
-    def look(self, *, last: bool = False) -> bool:
-        """Log what was added to any of the files; whether there was anything."""
+    def look(self, *, last: bool = False, goes_on: bool = False) -> bool:
+        """Log what was added to any of the files; whether there was anything.
+
+        The last time nothing is waited for any more. If somebody may still write (`goes_on`), a line without an end is
+        left, and whoever captures in this session next reads the rest."""
+        self._goes_on = goes_on
+        if not self.main.agent_id:
+            self._begin()
         found = self._take([self.main, *(file for file in self.subs.values() if file.agent_id)], last=last)
-        while self.main.agent_id and (begun := self._begun_with(last=last)):  # those may have started others
+        while begun := self._begun_with(last=last):  # those may have started others
             found |= self._take(begun, last=last)
-        if last and self._begun:
+        if last and self._begun and not goes_on:
             self._notice("ended")
         return found
 
@@ -102,46 +108,47 @@ class ClaudeConversation:
         """Log what was added to some of the files, in the order of its times."""
         found: list[tuple[int, ClaudeFile, WrittenRecord]] = []
         for file in files:
-            records = file.new(last=last)
-            if records and not file.agent_id:
-                self._begin(given=not any(map(is_snapshot, records)))
+            records = file.new(last=last, torn=not self._goes_on)
+            if records and file is self.main:
+                self._give_instructions(records)
             latest = 0  # a file is in order, whatever its times say
             for record in records:
                 latest = max(latest, record.events[0].time or 0)
                 found.append((latest, file, record))
         found.sort(key=itemgetter(0))
+        logged = 0
         for at in range(0, len(found), PIECE):
             with self.session.lock, self.session.batch():
                 for _, file, record in found[at : at + PIECE]:
                     try:
-                        self._log(file, record)
+                        logged += self._log(file, record)
                     except Exception as problem:  # noqa: BLE001 one bad record does not cost the others
                         self._failed(problem)
-        return bool(found)
+        return logged > 0
 
     # Agents
 
-    def _begin(self, *, given: bool) -> None:
-        """The main file is there: find its agent, or make it, and say that it is captured. Instructions are those of
-        the options, unless the file tells."""
+    def _begin(self) -> None:
+        """Find the agent of the main file, or make it, and say that the file is captured, which may come later."""
         session = self.session
         with session.lock, session.batch():
-            agent_id = captured_before(session).get(self.session_id)
+            known = captured_before(session)
+            agent_id = known.get(self.session_id)
             if agent_id is None:
-                is_first = not any(info.entries for info in session.agents.values())
+                is_first = not known and not any(info.entries for info in session.agents.values())
                 source = PRIMARY if is_first else CONVERSATION + self.session_id
                 agent_id = agent_of(session, source, language_model=self._model or None)
             self.main.agent_id = agent_id
             self.main.learn(session.records_of([agent_id]))
             self._notice("began")
-            if given and self._instructions and not self.main.instructions:
-                self._log_instructions()
 
-    def _log_instructions(self) -> None:
-        """Those of the options; what the file says later is logged where it says something else."""
-        words = self._mask(self._instructions) if self._mask is not None else self._instructions
-        self.main.instructions.add(words)
-        self.session.append([System(subtype="instructions", message=words, agent_id=self.main.agent_id)])
+    def _give_instructions(self, records: list[WrittenRecord]) -> None:
+        """Log the instructions of the options, unless the file tells which there were."""
+        given, self._instructions = self._instructions, ""
+        if given and not self.main.instructions and not any(map(is_snapshot, records)):
+            words = self._mask(given) if self._mask is not None else given
+            self.main.instructions.add(words)
+            self.session.append([System(subtype="instructions", message=words, agent_id=self.main.agent_id)])
 
     def _notice(self, state: str) -> None:
         self._begun = state == "began"
@@ -198,11 +205,12 @@ class ClaudeConversation:
 
     # Records
 
-    def _log(self, file: ClaudeFile, record: WrittenRecord) -> None:
+    def _log(self, file: ClaudeFile, record: WrittenRecord) -> bool:
+        """Log a record, unless the session has it or it is not wanted; whether it was logged."""
         messages = self.session.registry.messages
         agent_id = self._agent_id(file, record.agent)
         if not agent_id or messages.get(record.uuid) == agent_id or file.has(record):
-            return
+            return False
         shared = not record.uuid or record.uuid in messages
         events = self._events(file, record, agent_id, "" if shared else record.uuid)
         beside = [self._beside(record, event, shared) for event in events]
@@ -213,6 +221,7 @@ class ClaudeConversation:
             if isinstance(event, ToolCall):
                 file.calls[event.id] = names[0]
         self._told(record, events)
+        return True
 
     def _events(self, file: ClaudeFile, record: WrittenRecord, agent_id: str, name: str) -> list[Event]:
         """The events of a record as they are logged."""

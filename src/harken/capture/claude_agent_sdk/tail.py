@@ -42,18 +42,20 @@ class TailedFile:
         if self._was_replaced():
             yield from self._rest()
             yield from self._torn()
+            self.close()
             if self._open():
                 yield from self._rest()
 
-    def end(self) -> Iterator[bytes]:
-        """What is left, a line without a newline too; the file is let go."""
+    def end(self, *, torn: bool = True) -> Iterator[bytes]:
+        """What is left, a line without a newline too unless somebody may still write it; the file is let go."""
         yield from self.lines()
-        yield from self._torn()
+        if torn:
+            yield from self._torn()
+        self.close()
 
     def _torn(self) -> Iterator[bytes]:
         if last := b"".join(self._open_line):
             yield last
-        self.close()
 
     def close(self) -> None:
         """Let go of the file; it is read from its beginning when it is asked for again."""

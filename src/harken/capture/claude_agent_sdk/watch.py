@@ -3,8 +3,8 @@
 Hooks say that something was written; a thread looks at the files, so that the program that is captured waits for
 nothing. The run is over when its transport is closed: whoever runs the SDK closes it on every way out, also when he is
 cancelled, and by then Claude Code has ended. The options say nothing of the transport, but the hooks are called by
-whoever holds it. Where it is not found or never closed, the thread ends by itself once nothing was written for
-a while.
+whoever holds it. Where it is not found or never closed, the thread ends by itself: when the event loop is closed,
+or once nothing was written for a while.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ STALLED = 60.0
 class FileWatch:
     """The thread that looks at files, while there is something to look at."""
 
-    def __init__(self, look: Callable[[], bool], is_over: Callable[[], bool], at_exit: Callable[[], object]) -> None:
-        self._look, self._is_over, self._at_exit = look, is_over, at_exit
+    def __init__(self, look: Callable[[], bool], patience: Callable[[], float], at_exit: Callable[[], object]) -> None:
+        self._look, self._patience, self._at_exit = look, patience, at_exit
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._stopped = False
@@ -64,7 +64,7 @@ class FileWatch:
 
     def _has_ended(self, last: float) -> bool:
         with self._lock:
-            idle = monotonic() - last > (QUIET if self._is_over() else STALLED) and not self._news.is_set()
+            idle = monotonic() - last > self._patience() and not self._news.is_set()
             if self._stopped or idle:
                 self._thread = None
             return self._thread is None
@@ -81,15 +81,19 @@ def transport_above(frame: FrameType | None, most: int = 8) -> Any:
     return None
 
 
-def on_close(transport: Any, told: Callable[[], object]) -> bool:
-    """Have something called once a transport is closed; whether that could be arranged."""
+def on_close(transport: Any, told: Callable[[bool], object]) -> bool:
+    """Have something called once a transport was closed, and told whether it is closed for certain; whether that could
+    be arranged."""
     close = transport.close
 
     async def closed() -> Any:
+        done = False
         try:
-            return await close()
+            result = await close()
+            done = True
+            return result
         finally:
-            told()
+            told(done)
 
     try:
         transport.close = closed
