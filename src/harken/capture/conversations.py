@@ -12,7 +12,7 @@ from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import CONVERSATION
 from harken.log import Session
-from harken.log.sources import agent_of
+from harken.log.sources import agent_of, source_of
 
 REQUEST = "request"
 """The subtype of the notice that a request was about to be sent; a reply names it as its cause."""
@@ -30,7 +30,9 @@ class Conversations:
             mark_missing(session)
         for agent_id, info in session.agents.items():
             if info.entries and info.role != "hook":
-                self._all.append(self._read(agent_id, info.name))
+                source = source_of(session, agent_id)
+                name = source.removeprefix(CONVERSATION) if source.startswith(CONVERSATION) else ""
+                self._all.append(self._read(agent_id, name))
 
     @classmethod
     def of(cls, session: Session) -> Conversations:

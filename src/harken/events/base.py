@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
@@ -151,6 +152,7 @@ def check_name(name: str) -> None:
         )
 
 
+@lru_cache(1 << 14)
 def likeness(name: str) -> str:
     """What names have in common that would be taken for each other: spelled in other code points, cases or spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

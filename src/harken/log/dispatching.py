@@ -6,26 +6,31 @@ reply) is an entry too: the slice hears of each line that is written, so both wa
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, HarkenError
 from harken.formats.session_log import as_id, events_of, first_digits
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
-from harken.formats.transcript.entry import TranscriptEntry, in_order
+from harken.formats.transcript.entry import ROLES, TranscriptEntry, in_order
 from harken.formats.transcript.events import derived_id, drafts_of, event_of, rest_of
 
 from .bus import EventBus
-from .slices import Slice, SliceFactoryConfig, SlicePolicy
+from .memory import is_memory_name
+from .slices import MemorySlice, MemorySliceFactory, Slice, SliceFactoryConfig, SlicePolicy
 from .sources import agent_of, source_of
 
 if TYPE_CHECKING:
     from .session import Session
 
 T = TypeVar("T")
+_log = logging.getLogger("harken.slices")
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,12 @@ class SliceStore:
         self._agents: dict[str, str] = {}
         self._given: dict[str, TranscriptEntry] = {}
         """Entries that are being logged, by id: what comes back from the log is the same."""
+        self._is_all = False
+        """Whether the slice of entries holds those of this session and no others."""
+        self._unwritten: list[TranscriptEntry] = []
+        """Entries that are in the log and could not be written to their slice."""
+        self._first: dict[type, tuple[Any, ...]] = {}
+        """What a STATE slice held when it was first looked at: a file has what an earlier session left."""
         self._read_log()
         session.line_observers.append(self._heard)
 
@@ -106,8 +117,14 @@ class SliceStore:
         """What a slice holds."""
         with self._session.lock:
             held: tuple[Any, ...] = self._slice(type).all()
-        if type is TranscriptEntry and self._numbers.late:
-            held = in_order(held)
+            if type is not TranscriptEntry:
+                return held
+            if not self._is_all:
+                # Other sessions may keep theirs in the same file, and some may stand in it twice.
+                own = {entry.entry_id: entry for entry in reversed((*held, *self._unwritten))}
+                held = tuple(entry for name, entry in reversed(own.items()) if name in self._numbers.ids)
+            if self._numbers.late:
+                held = in_order(held)
         return held
 
     def set_policy(self, type: type, policy: SlicePolicy) -> None:
@@ -143,22 +160,29 @@ class SliceStore:
             return {type: held.all() for type, held in self._slices.items() if self.policy(type) is SlicePolicy.STATE}
 
     def restore(self, snapshot: dict[type, tuple[Any, ...]]) -> None:
-        """Put every STATE slice back; one that was not there is empty."""
+        """Put every STATE slice back; one that it does not know is what it was when it was first looked at."""
         with self._session.lock:
             for type in {*snapshot, *self._slices}:
                 if self.policy(type) is SlicePolicy.STATE:
-                    self._slice(type).replace(snapshot.get(type, ()))
+                    held = self._slice(type)
+                    held.replace(snapshot[type] if type in snapshot else self._first[type])
 
     def close(self) -> None:
         """Let go of files."""
-        for held in self._slices.values():
-            held.close()
+        with ExitStack() as all:
+            for held in self._slices.values():
+                all.callback(held.close)
 
     def _slice(self, type: type) -> Slice[Any]:
         if type not in self._slices:
             is_log = self.policy(type) is SlicePolicy.LOG
             factory = self._config.log_factory if is_log else self._config.state_factory
-            self._slices[type] = factory.create(type)
+            if type is TranscriptEntry and self._session.readonly:
+                factory = MemorySliceFactory()  # whoever writes the log writes the slice
+            held: Slice[Any] = factory.create(type)
+            if not is_log:
+                self._first[type] = held.all()
+            self._slices[type] = held
         return self._slices[type]
 
     # Dispatch
@@ -166,6 +190,7 @@ class SliceStore:
     def dispatch(self, event: Any) -> None:
         """Take in one value."""
         if isinstance(event, TranscriptEntry):
+            check_entry(event)
             self._log_entry(event)  # the slice and the bus hear of it from the log
             return
         with self._session.lock:
@@ -195,26 +220,40 @@ class SliceStore:
             beside = {**rest_of(entry, event), "entry_id": name}
             if number != self._numbers.free(entry.source, None):
                 beside["sequence"] = number
-            with self._session.batch():
-                agent_id = self._agents.get(entry.source) or agent_of(self._session, entry.source)
-                self._agents[entry.source] = agent_id
-                self._given[name] = entry
-                try:
+            try:
+                with self._session.batch():
+                    agent_id = self._agents.get(entry.source) or agent_of(self._session, entry.source)
+                    self._agents[entry.source] = agent_id
+                    self._given[name] = entry
                     self._session.append([event.replace(agent_id=agent_id)], beside=[beside])
-                except BaseException:
-                    del self._given[name]
-                    raise
+            except BaseException:
+                self._given.pop(name, None)
+                raise
 
     # What the log says
 
     def _heard(self, lines: Sequence[LogLine]) -> None:
         found = [entry for line in lines for entry in self._entries(line)]
         if found:
-            self._slice(TranscriptEntry).extend(found)
+            self._keep(found)
             for slice_type, reducer in self._reducers.get(TranscriptEntry, {}).items():
                 for entry in found if slice_type is not TranscriptEntry else ():
-                    self._reduce(slice_type, reducer, entry)
+                    try:
+                        self._reduce(slice_type, reducer, entry)
+                    except Exception:  # noqa: BLE001  the entry is logged: whoever logged it has nothing to mend
+                        _log.exception("the reducer of %s failed", slice_type.__name__)
             self._tell(found)
+
+    def _keep(self, entries: Sequence[TranscriptEntry]) -> None:
+        """Put entries into their slice. They are in the log: a slice that fails now has them when it can be written."""
+        waiting = [*self._unwritten, *entries]
+        try:
+            self._slice(TranscriptEntry).extend(waiting)
+            self._unwritten = []
+        except HarkenError as problem:
+            if not self._unwritten:
+                _log.warning("entries are in the log and not yet in their slice: %s", problem)
+            self._unwritten = waiting
 
     def _entries(self, line: LogLine) -> list[TranscriptEntry]:
         """The entries of a line, numbered."""
@@ -257,10 +296,12 @@ class SliceStore:
         lines = (record.data for record in self._session.scan() if record.data is not None)
         logged = [entry for line in lines for entry in self._entries(line)]
         known = {entry.entry_id for entry in held}
-        for entry in held:
-            if entry.entry_id not in self._numbers.ids:
-                self._numbers.take(entry.source, entry.sequence, entry.entry_id)
-        self._slice(TranscriptEntry).extend(entry for entry in logged if entry.entry_id not in known)
+        if is_memory_name(self._session.path):  # what the file holds is all there is
+            for entry in held:
+                if entry.entry_id not in self._numbers.ids:
+                    self._numbers.take(entry.source, entry.sequence, entry.entry_id)
+        self._is_all = not held and isinstance(self._slice(TranscriptEntry), MemorySlice)
+        self._keep([entry for entry in logged if entry.entry_id not in known])
 
     def _tell(self, events: Iterable[Any]) -> None:
         if self.bus is not None:
@@ -280,12 +321,15 @@ class EntryNumbers:
         self._next: dict[str, int] = {}
         self._beyond: dict[str, set[int]] = {}
         """Numbers that are taken above the first free one."""
+        self._last: dict[str, int] = {}
+        """The highest of them."""
 
     def free(self, source: str, wanted: int | None) -> int:
-        """The number wanted, or where that is taken the first that is free."""
+        """The number wanted, or where that is taken the one after all others: what is missing below may still come."""
         first = self._next.get(source, 0)
-        if wanted is None or wanted < first or wanted in self._beyond.get(source, ()):
-            return first
+        beyond = self._beyond.get(source, ())
+        if wanted is None or wanted < first or wanted in beyond:
+            return self._last[source] + 1 if beyond else first
         return wanted
 
     def take(self, source: str, number: int, entry_id: UUID) -> None:
@@ -294,6 +338,7 @@ class EntryNumbers:
         first = self._next.get(source, 0)
         if number != first:
             self._beyond.setdefault(source, set()).add(number)
+            self._last[source] = max(number, self._last.get(source, number))
             self.late = True
             return
         first += 1
@@ -302,6 +347,28 @@ class EntryNumbers:
                 beyond.remove(first)
                 first += 1
         self._next[source] = first
+
+
+def check_entry(entry: TranscriptEntry) -> None:
+    """Refuse what could not be read again as it is."""
+    for name, types in _TYPES.items():
+        if not isinstance(value := getattr(entry, name), types) or (name == "sequence" and value is True):
+            raise BadRequest(f"{name} of an entry cannot be {value!r:.80}", hint="see the fields of `TranscriptEntry`")
+    if entry.role not in ROLES:
+        raise BadRequest(f"{entry.role!r:.80} is no role", hint=", ".join(ROLES))
+
+
+_TYPES: dict[str, Any] = {
+    "role": str,
+    "content": str,
+    "created_at": datetime,
+    "tool_name": str | None,
+    "tool_call_id": str | None,
+    "tool_input": dict | None,
+    "metadata": dict | None,
+    "entry_id": UUID,
+    "sequence": int,
+}
 
 
 def _uuid(text: object) -> UUID | None:

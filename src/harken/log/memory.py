@@ -66,3 +66,8 @@ class MemoryLog:
 def memory_name() -> Path:
     """A name by which a log without a file is told from others."""
     return Path(f"memory-{os.urandom(8).hex()}")
+
+
+def is_memory_name(path: Path) -> bool:
+    """Whether it is such a name: logs in files have whole paths."""
+    return not path.is_absolute()

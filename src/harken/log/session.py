@@ -65,8 +65,7 @@ class Session(LogReader, Sliced):
         self.registry = Registry()
         self._places: dict[str, array[int]] = {}
         self._seen = 0
-        self._next_message = 0  # looked for when the first one is needed
-        self._next_agent = 0
+        self._next_message = self._next_agent = 0  # looked for when the first one is needed
         self._clock = clock
         self._stamp = clocks.Timestamps()
         self.lock = threading.RLock()
@@ -361,8 +360,7 @@ class Session(LogReader, Sliced):
     def batch(self) -> Iterator[Self]:
         """Acknowledge together what is logged inside: one write and one fdatasync when the block ends.
 
-        Until then nothing in it is acknowledged. Where the block raises, what was logged is written all the same:
-        it happened.
+        Until then nothing in it is acknowledged. Where the block raises, what was logged is written: it happened.
         """
         with self.lock:
             outer = self._batch
@@ -387,14 +385,16 @@ class Session(LogReader, Sliced):
 
     def flush(self) -> None:
         """Return when everything acknowledged is on disk, whatever the level of acknowledgement."""
-        if self._writer is not None:
-            with self.lock:
+        with self.lock:
+            if self._writer is not None:
                 self._writer.flush()
 
     def close(self) -> None:
         """Put what is left on disk and let others write; harmless when done twice."""
-        if self._slices is not None or self.closers is not None:
-            self.close_parts()
-        if self._writer is not None:
-            with self.lock:
-                self._writer.close()
+        try:
+            if self._slices is not None or self.closers is not None:
+                self.close_parts()
+        finally:
+            if self._writer is not None:
+                with self.lock:
+                    self._writer.close()

@@ -38,10 +38,12 @@ class Sliced:
     def close_parts(self) -> None:
         """Let those log who still have something to log, and close the slices."""
         closers, self.closers = self.closers, None
-        for function in closers or ():
-            function()
-        if self._slices is not None:
-            self._slices.close()
+        try:
+            for function in closers or ():
+                function()
+        finally:
+            if self._slices is not None:
+                self._slices.close()
 
     def dispatch(self, event: object) -> None:
         """Take a value into its slice and tell the bus; a `TranscriptEntry` is in the log before that."""

@@ -10,14 +10,17 @@ import fcntl
 import logging
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from os import write
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from harken.errors import BadRequest, HarkenError
+from harken.errors import BadRequest, Closed, HarkenError
 from harken.files import sync_folder
+from harken.formats.transcript.entry import TranscriptEntry
 from harken.formats.transcript.events import plain_json
 
 T = TypeVar("T")
@@ -79,38 +82,39 @@ class MemorySliceFactory:
 class JsonlSlice(Generic[T]):
     """A slice in a file, a line for each value; nothing of it is held in memory.
 
-    Each addition is one write at the end of the file. A line that was torn by a crash is closed before the next one,
-    and passed over by readers."""
+    Each addition is one write at the end of the file, whole or not at all. Others may write the same file, or put
+    another in its place; a line that a crash tore is closed before the next one, and passed over by readers."""
 
     def __init__(self, path: Path, type: type[T]) -> None:
         self.path = path
         self._decode = msgspec.json.Decoder(type, dec_hook=_decoded).decode
-        self._told = False
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = os.open(path, flags, 0o600)
-        except OSError as problem:
-            raise _failed(path, problem) from problem
-        self._torn = not self._ends_with_a_line()
+        self._told = self._closed = False
+        self._fd = self._open()
 
-    def _ends_with_a_line(self) -> bool:
-        size = os.fstat(self._fd).st_size
-        return not size or os.pread(self._fd, 1, size - 1) == b"\n"
+    def _open(self) -> int:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o600)
+        except OSError as problem:
+            raise _failed(self.path, problem) from problem
 
     def all(self) -> tuple[T, ...]:
-        """Every value that can be read, in the order of the file."""
+        """Every value that can be read, in the order of the file; also when it is closed."""
         return tuple(self._values(self._read()))
 
     def _read(self) -> bytes:
-        parts, place = [], 0
         try:
-            while part := os.pread(self._fd, 1 << 20, place):
-                parts.append(part)
-                place += len(part)
+            fd = os.open(self.path, os.O_RDONLY | _FLAGS)
+        except FileNotFoundError:
+            return b""
         except OSError as problem:
             raise _failed(self.path, problem) from problem
-        return b"".join(parts)
+        with os.fdopen(fd, "rb") as file:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH)  # nobody is in the middle of a write
+                return file.read()
+            except OSError as problem:
+                raise _failed(self.path, problem) from problem
 
     def _values(self, data: bytes) -> Iterator[T]:
         for number, line in enumerate(data.split(b"\n"), 1):
@@ -118,7 +122,7 @@ class JsonlSlice(Generic[T]):
                 continue
             try:
                 yield self._decode(line)
-            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as problem:
+            except _UNREADABLE as problem:
                 self._tell(number, problem)
 
     def _tell(self, number: int, problem: Exception) -> None:
@@ -128,46 +132,104 @@ class JsonlSlice(Generic[T]):
 
     def extend(self, items: Iterable[T]) -> None:
         """Add values at the end, in one write."""
-        lines = b"".join(plain_json(item) + b"\n" for item in items)
-        if lines:
-            self._write(b"\n" + lines if self._torn else lines)
-            self._torn = False
+        if lines := self._lines(items):
+            with self._locked() as fd:
+                _append(fd, lines)
 
-    def _write(self, lines: bytes) -> None:
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+    def _lines(self, items: Iterable[T]) -> bytes:
+        """Values as lines; one that could not be read again is refused."""
+        lines = [_encoded(item) for item in items]
+        for line in lines:
             try:
-                rest = memoryview(lines)
-                while rest:
-                    rest = rest[os.write(self._fd, rest) :]
+                self._decode(line)
+            except _UNREADABLE as problem:
+                hint = "dispatch values of a dataclass whose fields JSON knows, or keep the slice in memory"
+                raise BadRequest(f"{line[:80]!r} could not be read again: {problem}", hint=hint) from problem
+        return b"".join(line + b"\n" for line in lines)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file that stands at the path now, which nobody else writes meanwhile."""
+        if self._closed:
+            raise Closed(f"{self.path} is closed", hint="dispatch before the session is closed")
+        try:
+            while True:
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                if _is_at(self._fd, self.path):
+                    break
+                os.close(self._fd)
+                self._fd = self._open()
+            fd = self._fd
+            try:
+                yield fd
             finally:
-                fcntl.flock(self._fd, fcntl.LOCK_UN)
+                fcntl.flock(fd, fcntl.LOCK_UN)
         except OSError as problem:
-            self._torn = True
             raise _failed(self.path, problem) from problem
 
     def replace(self, items: Iterable[T]) -> None:
         """Let these be all: a new file in the place of the old one, whole or not at all."""
-        new = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            fd = os.open(new, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            before, self._fd = self._fd, fd
-            self.extend(items)
-            os.fsync(fd)
-            new.rename(self.path)
-            os.close(before)
+        lines = self._lines(items)
+        new = self.path.with_name(f".{self.path.name}.{os.urandom(4).hex()}.tmp")
+        with self._locked() as before:
+            fd = os.open(new, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+            try:
+                _append(fd, lines)
+                os.fsync(fd)
+                new.rename(self.path)
+            except BaseException:
+                os.close(fd)
+                new.unlink(missing_ok=True)
+                raise
+            self._fd = fd
             sync_folder(self.path.parent)
-        except OSError as problem:
-            raise _failed(self.path, problem) from problem
+        os.close(before)
 
     def close(self) -> None:
         """Put it on disk and let go of the file; harmless when done twice."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            os.fsync(self._fd)
+        except OSError as problem:
+            raise _failed(self.path, problem) from problem
+        finally:
+            os.close(self._fd)
+
+
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW
+_UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+
+
+def _encoded(item: Any) -> bytes:
+    """A value as the decoder of its type reads it."""
+    try:
+        return plain_json(item) if isinstance(item, TranscriptEntry) else msgspec.json.encode(item)
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError):
+        return plain_json(item)
+
+
+def _append(fd: int, lines: bytes) -> None:
+    """Write whole lines at the end; what a failed write left behind is taken back."""
+    size = os.fstat(fd).st_size
+    if size and os.pread(fd, 1, size - 1) != b"\n":
+        lines = b"\n" + lines
+    rest = memoryview(lines)
+    try:
+        while rest:
+            rest = rest[write(fd, rest) :]
+    except BaseException:
+        with suppress(OSError):
+            os.ftruncate(fd, size)
+        raise
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 class JsonlSliceFactory:

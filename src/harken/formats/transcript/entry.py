@@ -4,10 +4,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID, uuid4
 
 TranscriptRole = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[str, ...] = get_args(TranscriptRole)
 
 PRIMARY = "primary"
 SUBAGENT = "subagent:"

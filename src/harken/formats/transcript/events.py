@@ -3,8 +3,10 @@ session log carries beside the event. So an entry that was logged comes back as 
 
 from __future__ import annotations
 
+import enum
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
@@ -17,7 +19,7 @@ from harken.events import Error, Event, Image, Output, Prompt, Response, System,
 from harken.events.base import split_parts
 from harken.events.session import TranscriptEdit
 
-from .entry import TranscriptEntry, TranscriptRole
+from .entry import ROLES, TranscriptEntry, TranscriptRole
 
 INSTRUCTIONS = "instructions"
 COMPACTION = "compaction"
@@ -201,7 +203,7 @@ def with_rest(draft: EntryDraft, rest: Rest) -> EntryDraft:
             value = parse_time(value) or draft.created_at
         elif name == "metadata" and isinstance(value, dict) and draft.metadata and "entry_id" not in rest:
             value = {**draft.metadata, **value}  # of what was captured only what the event does not say is beside it
-        if isinstance(value, _TYPES[name]):
+        if isinstance(value, _TYPES[name]) and (name != "role" or value in ROLES):
             setattr(draft, name, value)
     return draft
 
@@ -258,19 +260,30 @@ def plain_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=_odd, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        # Lone surrogates, numbers beyond 64 bits, keys of odd types.
-        text = json.dumps(value, default=_odd, skipkeys=True)
-        return orjson.dumps(_paired(json.loads(text)))
+        # Lone surrogates, numbers beyond 64 bits, keys of odd types, what holds itself.
+        return orjson.dumps(_paired(value, ()))
 
 
-def _paired(value: Any) -> Any:
+_DEEPEST = 200
+
+
+def _paired(value: Any, above: tuple[int, ...]) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return str(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**64 else str(value)
+    if id(value) in above or len(above) >= _DEEPEST:
+        return "…"
+    above = (*above, id(value))
     if isinstance(value, dict):
-        return {_paired(key): _paired(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_paired(inner) for inner in value]
-    return str(value) if type(value) is int and not -(2**63) <= value < 2**64 else value
+        return {_paired(str(key), ()): _paired(inner, above) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_paired(inner, above) for inner in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _paired(getattr(value, one.name), above) for one in fields(value)}
+    return _paired(_odd(value), above)
 
 
 def _odd(value: Any) -> Any:
@@ -280,4 +293,6 @@ def _odd(value: Any) -> Any:
         return list(value)
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "replace")
-    return str(value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -19,10 +19,9 @@ from harken.formats.base import Delta, Format, Loss, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_blank, lines, parse, read_head
 
-from .entry import PRIMARY, SUBAGENT, TranscriptEntry
+from .entry import PRIMARY, ROLES, SUBAGENT, TranscriptEntry
 from .events import EPOCH, derived_id, draft_of, event_of, parse_time, plain_json
 
-_ROLES = ("system", "user", "assistant", "tool")
 _COUNTS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "reasoning_tokens",
@@ -81,7 +80,7 @@ def _line(line: bytes, at: int, known: set[str]) -> tuple[str, int, list[Event]]
 def _entry(value: dict[str, Any]) -> TranscriptEntry | None:
     """The entry that an object is; what has no role or no words is none."""
     role, content = value.get("role"), value.get("content")
-    if role not in _ROLES or not isinstance(content, str):
+    if role not in ROLES or not isinstance(content, str):
         return None
     number, source = value.get("sequence"), value.get("source")
     time = parse_time(value.get("created_at"))
@@ -194,7 +193,7 @@ def _join(deltas: Iterable[bytes]) -> bytes:
 def _claim(head: bytes, path: str = "") -> Claim:
     """Whether the lines are entries."""
     found = list(read_head(head, 3))
-    if found and all(one.get("role") in _ROLES and {"content", "created_at"} <= one.keys() for one in found):
+    if found and all(one.get("role") in ROLES and {"content", "created_at"} <= one.keys() for one in found):
         sure = all({"entry_id", "source", "sequence"} <= one.keys() for one in found)
         return Claim(score=95 if sure else 70, reason="its lines have a role, content and created_at")
     return NO_CLAIM
