@@ -318,3 +318,55 @@ def test_a_signature_on_a_call_goes_along_in_the_log(session: Session) -> None:
         wrapped.models.generate_content(model=MODEL, contents="go", config=config(read))
         assert on_the_wire(model) == captured(session)
     assert any("c2lnbmVk" in str(event) for event in session.events())
+
+
+# -- kinds of clients and ways to ask ----------------------------------------------------------------------------------
+
+
+def test_a_client_of_vertex_ai_is_heard(session: Session) -> None:
+    with scripted([Say("Hello.")]) as (model, url), client_for(url, vertexai=True) as client:
+        wrapped = capture.google(client, session)
+        assert wrapped.vertexai
+        wrapped.models.generate_content(model=MODEL, contents="Hi", config=config())
+        assert on_the_wire(model) == captured(session)
+
+
+def test_the_part_of_a_client_that_does_not_wait_may_be_given_alone(session: Session) -> None:
+    async def run(url: str) -> None:
+        client = client_for(url)
+        async with capture.google(client.aio, session) as wrapped:
+            assert isinstance(wrapped, type(client.aio))
+            await wrapped.models.generate_content(model=MODEL, contents="Hi")
+        client.close()
+
+    with scripted([Say("Hello.")]) as (_, url):
+        asyncio.run(run(url))
+    assert ["Hi", "Hello."] == [words for _, words, _ in captured(session)]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_interactions_as_streaming_responses_are_heard(session: Session, stream: bool) -> None:
+    with scripted([Say("Hello.")]) as (_, url), client_for(url) as client:
+        ask = capture.google(client, session).interactions.with_streaming_response.create
+        with ask(input="Hi", stream=stream, **ASKED) as response:
+            assert list(response.parse())
+    assert ["Be brief.", "Hi", "Hello."] == [words for _, words, _ in captured(session)]
+
+
+@pytest.mark.parametrize("store", [False, True], ids=["sent again", "stored"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_interaction_that_takes_several_requests_goes_on(session: Session, stream: bool, store: bool) -> None:
+    def hop(words: str, status: str, **more: str) -> Any:
+        def play(body: dict[str, Any]) -> list[Say]:
+            model.said_of_message = {"status": status, **more}
+            return [Say(words)]
+
+        return play
+
+    hops = [hop("one ", "requires_continuation", continuation_token="t"), hop("two", "completed")]
+    with scripted(*hops) as (model, url), client_for(url) as client:
+        reply = capture.google(client, session).interactions.create(input="Count", stream=stream, store=store, **ASKED)
+        assert list(reply) if stream else "one two" == reply.output_text
+        assert [None, "t"] == [request.body.get("continuation_token") for request in model.requests]
+    assert ["Be brief.", "Count", "one ", "two"] == [words for _, words, _ in captured(session)]
+    assert not edits(session)

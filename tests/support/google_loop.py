@@ -37,11 +37,6 @@ def size(path: str) -> int:
     return 5
 
 
-async def read_later(path: str) -> str:
-    """What is in a file."""
-    return "hello"
-
-
 def config(*tools: Any, **options: Any) -> types.GenerateContentConfig:
     return types.GenerateContentConfig(system_instruction=SYSTEM, tools=list(tools) or None, **options)
 
@@ -50,11 +45,11 @@ _TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For every client: on loopback nobody needs it, and to make three for each takes longer than a test."""
 
 
-def client_for(url: str, **options: Any) -> genai.Client:
+def client_for(url: str, *, vertexai: bool = False, **options: Any) -> genai.Client:
     """A client that asks the scripted model."""
     later = {"verify": _TLS, "ssl": _TLS, **options.pop("async_client_args", {})}
     http = types.HttpOptions(base_url=url, client_args={"verify": _TLS}, async_client_args=later, **options)
-    return genai.Client(api_key="k", http_options=http)
+    return genai.Client(vertexai=vertexai, api_key="k", http_options=http)
 
 
 def captured(session: Session, source: str = "primary") -> list[Line]:

@@ -103,9 +103,11 @@ class CallIds:
 
     def named(self, content: Record) -> Record:
         """The content with the ids that it lacks."""
-        if all(isinstance(part, dict) and _CALLS.isdisjoint(part) for part in content["parts"]):
-            return content
-        return {**content, "parts": [self._part(part) for part in content["parts"]]}
+        parts = content["parts"]
+        for part in parts:
+            if isinstance(part, dict) and not _CALLS.isdisjoint(part):
+                return {**content, "parts": [self._part(part) for part in parts]}
+        return content
 
     def _part(self, part: Any) -> Any:
         for kind, (answers, name_key) in _JOINED.items():
