@@ -395,6 +395,21 @@ class TestMore:
             FORMAT.read(document(chat("1", [], [], {"gen_ai.input.messages": json.dumps([one, {"role": one}])})))
             FORMAT.read(document(chat("1", [{"role": "user", "parts": one, "content": one, "tool_calls": one}], [one])))
 
+    @pytest.mark.parametrize("around", [("[", "]"), ('{"messages":', "}"), ('{"role":"tool","content":', "}")])
+    def test_what_is_nested_very_deep_is_read_without_an_error(self, around: tuple[str, str]) -> None:
+        deep = around[0] * 900 + "1" + around[1] * 900
+        keys = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.usage.cost")
+        value: dict[str, Any] = {"stringValue": "x"}
+        for _ in range(200):
+            value = {"arrayValue": {"values": [value]}}
+        spans = [chat("1", [], [], dict.fromkeys(keys, deep)), tool("2", "f", "c", None, deep, at=2)]
+        spans.append(chat("3", [], [], at=3) | {"attributes": [{"key": key, "value": value} for key in keys]})
+
+        events = read(*spans)
+
+        assert {"prompt", "tool_result"} & {event.kind for event in events}
+        assert FORMAT.read(FORMAT.write(events).data)
+
     def test_spans_that_are_their_own_ancestors_end(self) -> None:
         assert [STORY[0], STORY[3]] == words(read(agent("1", "a", parent="2"), chat("2", [ASKED], [TOLD], parent="1")))
 

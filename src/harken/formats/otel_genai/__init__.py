@@ -14,7 +14,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import BOM, SPACE, NotJson, encode, parse_beginning, parse_document, read_head
 
-from .reading import count_records, read, read_conversation
+from .reading import count_places, read, read_conversation
 from .spans import BREAK, is_telemetry
 
 _WORDS = (b"gen_ai.", b"openinference.", b"llm.", b"traceloop.", b"ai.operationId")
@@ -62,6 +62,6 @@ FORMAT = Format(
     reader=read,
     conversation_reader=read_conversation,
     writer=_write,
-    places=count_records,
+    places=count_places,
     tells_agents=True,
 )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, join_parts
 from harken.formats.kit.jsonl import NotJson, Record, encode, parse_document
@@ -21,6 +23,8 @@ ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "chatbot": "assistant",
 }  # fmt: skip
+DEEP = 6
+"""Lists and objects around messages; what is deeper is told as JSON."""
 _TEXT = frozenset({"text", "input_text", "output_text", "refusal", "compaction"})
 _THOUGHT = frozenset({"reasoning", "thinking", "redacted_thinking", "thought"})
 _CALL = frozenset({"tool_call", "tool-call", "tool_use", "function_call", "server_tool_call", "server_tool_use"})
@@ -37,39 +41,44 @@ def loaded(value: Any) -> Any:
     """A value that may be JSON in a text."""
     if not isinstance(value, str) or value[:64].lstrip()[:1] not in ("[", "{", '"'):
         return value
+    data = value.encode("utf-8", "replace")
     try:
-        return parse_document(value.encode("utf-8", "replace"))
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return parse_document(data)
     except NotJson:
         return value
 
 
-def messages_in(value: Any, role: str) -> list[Record]:
+def messages_in(value: Any, role: str, depth: int = 0) -> list[Record]:
     """The messages in a value: a list of them, one, a request or a response that holds them, or words alone."""
     value = loaded(value)
     if value is None or value == "":
         return []
-    if isinstance(value, list):
-        return [one for item in value for one in messages_in(item, role)]
-    if not isinstance(value, dict):
+    if isinstance(value, list) and depth < DEEP:
+        return [one for item in value for one in messages_in(item, role, depth + 1)]
+    if not isinstance(value, dict) or depth >= DEEP:
         return [{"role": role, "content": value if isinstance(value, str) else encode(value).decode()}]
     if isinstance(name := value.get("event.name"), str) and name.startswith("gen_ai."):
         return [message_of_event(name, value)]
     if "role" in value or "parts" in value or value.get("type") in _CALL | _RESULT | {"reasoning"}:
         return [value]
-    return _wrapped(value, role)
+    return _wrapped(value, role, depth + 1)
 
 
-def _wrapped(value: Record, role: str) -> list[Record]:
+def _wrapped(value: Record, role: str, depth: int) -> list[Record]:
     """What an object that is no message itself holds: a provider's request or response."""
     found: list[Record] = []
     config = value.get("config")
     for said in (value.get("system"), value.get("system_instruction"), value.get("instructions")):
-        found += messages_in(said, "system") if role == "user" else []
+        found += messages_in(said, "system", depth) if role == "user" else []
     if isinstance(config, dict) and role == "user":
-        found += messages_in(config.get("system_instruction"), "system")
+        found += messages_in(config.get("system_instruction"), "system", depth)
     for key in ("messages", "contents", "prompt", "message", "output", "choices", "content", "candidates"):
         if value.get(key) not in (None, "", []):
-            return found + messages_in(value[key], role)
+            return found + messages_in(value[key], role, depth)
     if isinstance(kind := value.get("type"), str) and kind in ROLES:
         return [*found, {**value, "role": ROLES[kind]}]
     if isinstance(kind, str) and kind in _TEXT | _PICTURE:
@@ -277,14 +286,14 @@ def _results(message: Record, parts: list[Any]) -> Iterator[Event]:
         yield ToolResult(id=call or _nameless(name), output=output, name=name, images=images)
 
 
-def result_of(said: Any) -> tuple[str, tuple[Image, ...]]:
+def result_of(said: Any, depth: int = 0) -> tuple[str, tuple[Image, ...]]:
     """The words and pictures of a result: a text, parts, or any value, which is told as JSON."""
     if isinstance(said, str):
         return clean(said), ()
     if isinstance(said, dict) and isinstance(said.get("content"), list) and said["content"]:
         said = said["content"]
-    if isinstance(said, dict) and "value" in said and said.get("type") in ("text", "json", "error-text"):
-        return result_of(said["value"])
+    if isinstance(said, dict) and "value" in said and said.get("type") in ("text", "json", "error-text") and not depth:
+        return result_of(said["value"], depth + 1)
     if isinstance(said, list):
         parts = [_words(part) if _words(part) is not None else picture(part) for part in said]
         if said and all(part is not None for part in parts) and all(isinstance(one, str | dict) for one in said):

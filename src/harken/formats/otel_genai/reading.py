@@ -11,14 +11,13 @@ from harken.events.session import TranscriptEdit
 from harken.formats.kit.jsonl import encode
 
 from .calls import ModelSpan, failure_of, output_events
-from .messages import message_events
 from .spans import SpanDocument, read_documents
 from .telling import Teller
 from .usage import usage_of
 
 
 def read(data: bytes) -> list[Event]:
-    """The events in the bytes; agents and records are numbered on from document to document."""
+    """The events in the bytes; agents are numbered on from document to document."""
     events: list[Event] = []
     agents = records = 0
     for document in read_documents(data):
@@ -35,9 +34,9 @@ def read_conversation(data: bytes) -> list[Event]:
     return [event for entry in transcript(event for event in events if event.agent_id == main) for event in entry]
 
 
-def count_records(data: bytes) -> int:
-    """How many records there are."""
-    return len({event.message_id for event in read(data)})
+def count_places(data: bytes) -> int:
+    """How many records there are that no span names."""
+    return len({event.message_id for event in read(data) if event.message_id.startswith("@")})
 
 
 class _SpanReader(Teller):
@@ -49,17 +48,24 @@ class _SpanReader(Teller):
         self.records = records
         self.events: list[Event] = []
         self._open: dict[tuple[str, str], CapturedConversation] = {}
+        self._named: dict[str, int] = {}
 
     def run(self, document: SpanDocument) -> list[Event]:
         self.tell(self.spans.place(document.spans))
         self.finish()
+        self.current = None
         for output in document.unread:
             self._record([output], "", None)
         return self.events
 
     def _record(self, events: Sequence[Event], agent_id: str, time: int | None, api_id: str = "") -> str:
-        message_id = f"@{self.records}"
-        self.records += 1
+        """One more record, named after the span that tells it; one without a span by its place."""
+        if span := self.current.span.span_id if self.current is not None else "":
+            number = self._named[span] = self._named.get(span, 0) + 1
+            message_id = f"{span}.{number}"
+        else:
+            message_id = f"@{self.records}"
+            self.records += 1
         for index, event in enumerate(events):
             own = {"message_id": message_id, "agent_id": agent_id, "time": time, "index": index}
             self.events.append(event.replace(**own, api_id=event.api_id or api_id))
@@ -93,17 +99,16 @@ class _SpanReader(Teller):
         return CapturedConversation(agent_id, name)
 
     def request(self, found: ModelSpan) -> None:
-        said = [message_events(message) for message in found.messages]
-        prints = [[one for event in own if (one := _compared(event)) is not None] for own in said]
-        place = self.place(found, [one for own in prints for one in own])
+        said = [self.said(message) for message in found.messages]
+        place = self.place(found, [one for own in said for one in own.prints])
         conversation, shared, time = place.conversation, place.shared, found.start or None
         if place.altered:
             shared, keep = conversation.cut(shared)
             self._record([TranscriptEdit(action="truncate", n=keep)], conversation.agent_id, time)
-        for event in _instructions(found, said):
+        for event in _instructions(found, [own.events for own in said]):
             if print_of(event) not in conversation.instructions or found.only_new:
                 self._say(conversation, [event], time)
-        for own, compared in zip(said, prints, strict=True):
+        for own, compared in said:
             rest = [event for event in own if not isinstance(event, System)]
             if shared <= 0 and (compared or found.only_new or _is_odd(rest)):
                 self._say(conversation, rest, time)
@@ -122,10 +127,6 @@ class _SpanReader(Teller):
 
     def note(self, conversation: CapturedConversation, event: Event, time: int | None) -> None:
         self._say(conversation, [event], time)
-
-
-def _compared(event: Event) -> int | None:
-    return None if isinstance(event, System) else print_of(event)
 
 
 def _instructions(found: ModelSpan, said: Sequence[Sequence[Event]]) -> Iterator[System]:

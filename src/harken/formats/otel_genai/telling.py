@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from harken.events import Error, Event, ToolCall, ToolResult
-from harken.events.prints import CapturedConversation, Print, RequestPlace, find_conversation
+from harken.events import Error, Event, System, ToolCall, ToolResult
+from harken.events.prints import CapturedConversation, Print, RequestPlace, find_conversation, print_of
+from harken.formats.kit.jsonl import Record, encode
 
 from .calls import AGENT, CALL, TOOL, ModelSpan, failure_of, read_span, tool_events
 from .messages import message_events
 from .spans import TraceSpan
 
 SpanKey = tuple[str, str]
+MANY = 50_000
+"""Messages that are remembered."""
 
 
 class AgentRun(msgspec.Struct):
@@ -31,6 +35,13 @@ class AgentRun(msgspec.Struct):
     conversations: list[CapturedConversation] = []
     tools: list[ModelSpan] = []
     """Tools that ran, of which no request has told yet."""
+
+
+class MessageTold(NamedTuple):
+    """What a message says, and what is compared of it."""
+
+    events: list[Event]
+    prints: list[Print]
 
 
 class Spans:
@@ -108,8 +119,22 @@ class Teller(ABC):
         self._unanswered: dict[tuple[str, str], list[str]] = {}
         """By agent and tool: calls whose result it has not heard."""
         self._names: dict[str, str] = {}
+        self.current: ModelSpan | None = None
+        """The span that is telling."""
+        self._said: dict[bytes, MessageTold] = {}
         self.begun: set[SpanKey] = set()
         """Requests that were told."""
+
+    def said(self, message: Record) -> MessageTold:
+        """What a message says and what of it is compared; a history is sent again and again."""
+        key = encode(message)
+        if (known := self._said.get(key)) is None:
+            events = message_events(message)
+            prints = [one for event in events if not isinstance(event, System) and (one := print_of(event)) is not None]
+            if len(self._said) > MANY:
+                self._said.clear()
+            known = self._said[key] = MessageTold(events, prints)
+        return known
 
     # What is done with it
 
@@ -140,13 +165,16 @@ class Teller(ABC):
                 self.end(found)
 
     def _begin(self, found: ModelSpan) -> None:
+        self.current = found
         if self.spans.tells(found) and found.span.key not in self.begun:
             self.begun.add(found.span.key)
             self._told_tools(found)
+            self.current = found
             self.request(found)
 
     def end(self, found: ModelSpan) -> None:
         """A span ended; where it was not seen to begin it does so now."""
+        self.current = found
         if self.spans.tells(found):
             self._begin(found)
             self.reply(found)
@@ -165,6 +193,7 @@ class Teller(ABC):
         run = self.run_of(found)
         self._note_tools(run, run.tools)
         run.tools = []
+        self.current = found
         inside = found.span.key in self.spans.around_failures
         if found.span.failed and run.conversations and not inside and not self.spans.tells(found):
             self.note(run.conversations[-1], _error(found), found.end or None)
@@ -238,7 +267,7 @@ class Teller(ABC):
         run = self.run_of(found)
         if not run.tools:
             return
-        events = [event for message in found.messages for event in message_events(message)]
+        events = [event for message in found.messages for event in self.said(message).events]
         names = {event.id: event.name for event in events if isinstance(event, ToolCall)}
         told = {event.id for event in events if isinstance(event, ToolResult)}
         told_names = {names.get(event.id, event.name) for event in events if isinstance(event, ToolResult)}
@@ -256,6 +285,7 @@ class Teller(ABC):
 
     def _note_tools(self, run: AgentRun, tools: Iterable[ModelSpan]) -> None:
         for one in tools:
+            self.current = one
             if not run.conversations:
                 parent, cause = self._above(run)
                 run.conversations.append(self.begin(run.name, parent, cause, one))

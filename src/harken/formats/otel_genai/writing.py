@@ -30,6 +30,7 @@ from harken.events import (
     ToolResult,
 )
 from harken.events.base import clean, split_parts
+from harken.events.cbor import encode_events
 from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
 
@@ -90,8 +91,7 @@ class _TraceWriter:
         self._events = events
         self._lost: Counter[str] = Counter()
         self._speakers: dict[str, _Speaker] = {}
-        named = [[event.kind, event.message_id, event.index, event.time, event.agent_id] for event in events]
-        self._trace = ids.artifact_id(encode(named))[:32]
+        self._trace = ids.artifact_id(encode_events(events))[:32]
         self._count = 0
 
     def run(self) -> Written:
