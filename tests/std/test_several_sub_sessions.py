@@ -101,3 +101,12 @@ def test_agents_are_listed_as_the_document_has_them() -> None:
     assert ["checker", "builder"] == [
         one["agent_id"] for one in exported(dumps(given))["collaboration"]["participants"]
     ]
+
+
+def test_an_output_that_is_written_again_is_not_told_as_lost() -> None:
+    given = with_second(200)
+
+    assert [] == document_of(events_of(dumps(given)), SessionFacts(session="s"), "std-008").losses
+    given["sub_sessions"][2]["output"]["status"] = 5
+    made = document_of(events_of(dumps(given)), SessionFacts(session="s"), "std-008")
+    assert [("records that are no conversation", 2)] == [(loss.what, loss.count) for loss in made.losses]

@@ -9,22 +9,26 @@ from collections.abc import Iterable
 from harken.errors import BadRecord
 from harken.events import Event, Output, Recovery, ToolCall, ToolResult
 from harken.events.wire import to_readable, to_wire
+from harken.formats.std.arguments import params_of
 from harken.formats.std.document import Json
 from harken.formats.std.skeleton import is_skeleton
 
 from .exported_calls import ExportedCalls
+from .handed_in import may_be_handed_in
 
 OTHER_RECORDS = "records that are no conversation"
 UNREAD_RECORDS = "records that could not be read"
 BYTES = "bytes that are no text"
 
 
-def entries(events: Iterable[Event], calls: ExportedCalls, lost: Counter[str]) -> list[Json]:
-    """An agent's own events. A call and its result stand among the calls of the document, and only their places here.
-    What is not told is counted in `lost`."""
+def entries(
+    events: Iterable[Event], calls: ExportedCalls, lost: Counter[str], handed_in: Json | None = None
+) -> list[Json]:
+    """An agent's own events. A call and its result stand among the calls of the document, and only their places here;
+    what the agent `handed_in` is its output. What is not told is counted in `lost`."""
     found = []
     for event in events:
-        if is_skeleton(event):
+        if is_skeleton(event) or (handed_in and _is_output(event, handed_in)):
             continue
         if isinstance(event, Output | Recovery):
             lost[UNREAD_RECORDS if getattr(event, "why", "") else OTHER_RECORDS] += 1
@@ -35,6 +39,10 @@ def entries(events: Iterable[Event], calls: ExportedCalls, lost: Counter[str]) -
             lost[UNREAD_RECORDS] += 1
         lost[BYTES] += _is_no_text(event)
     return found
+
+
+def _is_output(event: Event, handed_in: Json) -> bool:
+    return isinstance(event, Output) and may_be_handed_in(event) and params_of(event.raw) == handed_in
 
 
 def _entry(event: Event, calls: ExportedCalls) -> Json:

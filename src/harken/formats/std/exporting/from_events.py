@@ -300,7 +300,7 @@ class _Export:
         found = self.said.sub_session(found, agent, path)
         if agent.name != agent.agent_id:
             found["x_harken_name"] = clean(agent.name)
-        found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost)
+        found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost, found.get("output"))
         return found
 
     def _started(self, agent: SpawnedAgent) -> int:
