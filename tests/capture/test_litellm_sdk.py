@@ -77,6 +77,19 @@ def test_the_other_api_is_captured_too(came: Came) -> None:
     assert ["primary"] == came["responses_stream"]["sources"]
 
 
+def test_a_provider_of_another_api_is_captured_with_its_signed_thinking_in_one_piece(came: Came) -> None:
+    call = '{\n  "path": "a.txt"\n}'
+    assert ["Hi.", "A greeting.", "Hello.", call] == said(came["anthropic"])
+    thought = came["anthropic"]["metadata"][1]
+    assert ("thinking", "c2lnbmVk", "anthropic") == tuple(thought[key] for key in ("kind", "signature", "provider"))
+    assert [[100, 13, 0.000495]] == came["anthropic"]["usage"]
+
+
+def test_a_call_that_litellm_makes_of_another_is_captured_once(came: Came) -> None:
+    assert ["Hi.", "Hello."] == said(came["other_api"])
+    assert ["primary"] == came["other_api"]["sources"]
+
+
 def test_choices_beside_the_first_are_entries_and_no_part_of_the_conversation(came: Came) -> None:
     assert ["Hi.", "Hello.", "Hello."] == said(came["choices"])
     assert {"kind": "choice", "choice": 1, "finish_reason": "stop"} == came["choices"]["metadata"][2]
@@ -130,6 +143,12 @@ def test_what_a_cache_has_is_captured_and_costs_nothing(came: Came) -> None:
 def test_calls_that_others_make_are_captured_as_they_went_over_the_wire(came: Came, name: str) -> None:
     assert came[name]["wire"] == came[name]["captured"]
     assert ["primary"] == came[name]["sources"]
+
+
+def test_callbacks_tell_of_the_other_api_and_of_what_the_host_made_up(came: Came) -> None:
+    assert came["told_responses"]["wire"] == came["told_responses"]["captured"]
+    assert [60, 11] == came["told_responses"]["usage"][0][:2]
+    assert ["Hi.", "Hello."] == said(came["told_made_up"])
 
 
 def test_a_call_that_goes_both_ways_is_captured_once(came: Came) -> None:

@@ -24,8 +24,19 @@ from harken import Session
 from harken.capture import TranscriptEntry
 from harken.capture import litellm as capturing
 from harken.events import Metric
-from support.openai_loop import QUESTION, RESULTS, SYSTEM, TURNS, captured, chat_tools, metadata, on_the_wire, scripted
-from support.scripted_model import Break, Cue, Hold, Refuse, Say, ScriptedModel, Think
+from support.openai_loop import (
+    QUESTION,
+    RESULTS,
+    SYSTEM,
+    TURNS,
+    captured,
+    chat_tools,
+    metadata,
+    on_the_wire,
+    response_tools,
+    scripted,
+)
+from support.scripted_model import Break, Call, Cue, Hold, Refuse, Say, ScriptedModel, Think
 
 Json = dict[str, Any]
 Program = Callable[[Any, Json], Any]
@@ -117,6 +128,21 @@ def responses_stream(capture: Any, how: Json) -> None:
 def thinking(capture: Any, how: Json) -> None:
     for _ in capture.completion(messages=[user("Hi.")], stream=True, stream_options={"include_usage": True}, **how):
         pass
+
+
+@program([Think("A greeting.", "c2lnbmVk"), Say("Hello."), Call("read", {"path": "a.txt"}, id="toolu_a")])
+def anthropic(capture: Any, how: Json) -> None:
+    reached = {"api_base": how["api_base"].removesuffix("/v1"), "api_key": "k"}
+    tools = chat_tools()
+    for _ in capture.completion("anthropic/claude-sonnet-4-5", [user("Hi.")], stream=True, tools=tools, **reached):
+        pass
+
+
+@program([Say("Hello.")])
+def other_api(capture: Any, how: Json) -> None:
+    reached = {"api_base": how["api_base"].removesuffix("/v1"), "api_key": "k"}
+    with capture:
+        capture.responses(input="Hi.", model="anthropic/claude-sonnet-4-5", tools=response_tools(), **reached)
 
 
 @program([Say("Hello.")])
@@ -250,6 +276,18 @@ def told(capture: Any, how: Json) -> None:
         loop(litellm.completion, how)
 
 
+@program([Say("Hello.")])
+def told_responses(capture: Any, how: Json) -> None:
+    with capture:
+        litellm.responses(input="Hi.", **how)
+
+
+@program()
+def told_made_up(capture: Any, how: Json) -> None:
+    with capture:
+        litellm.completion(messages=[user("Hi.")], mock_response="Hello.", **how)
+
+
 @program(*TURNS)
 def told_stream(capture: Any, how: Json) -> None:
     with capture:
@@ -363,7 +401,7 @@ def _kept(session: Session, model: ScriptedModel) -> Json:
     metrics = [event for event in session.events() if isinstance(event, Metric)]
     return {
         "captured": captured(session),
-        "wire": on_the_wire(model),
+        "wire": on_the_wire(model) if model.requests and model.requests[-1].api != "anthropic" else [],
         "sources": sorted({entry.source for entry in session[TranscriptEntry].all()}),
         "metadata": metadata(session),
         "usage": [(one.input_tokens, one.output_tokens, one.cost_usd) for one in metrics],

@@ -214,6 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     scripted: ClassVar[ScriptedModel]
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is written in several pieces, and none waits for the other
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the list of requests is the log."""

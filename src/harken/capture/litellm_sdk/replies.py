@@ -11,7 +11,6 @@ from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_respons
 from harken.capture.openai_sdk.streams import WholeReply, join_chunks, join_events
 from harken.events import Metric
 from harken.formats.kit.jsonl import Record
-from harken.formats.transcript.events import plain
 
 from .watching import StreamWatch
 
@@ -58,15 +57,25 @@ def api_of(arguments: Mapping[str, Any]) -> SpokenApi | None:
 
 def _read(reply: WholeReply) -> ReadReply:
     """LiteLLM sends some calls of one API through the other, and tells callbacks of what came from there."""
-    return read_response(reply) if "output" in reply.body and "choices" not in reply.body else read_chat(reply)
+    if "output" not in reply.body or "choices" in reply.body:
+        return read_chat(reply)
+    usage = _mapping(reply.body.get("usage"))
+    if "prompt_tokens" in usage:  # the names of the other API, for callbacks
+        names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+        names |= {f"{name}_details": f"{other}_details" for name, other in names.items()}
+        reply.body["usage"] = {names.get(key, key): value for key, value in usage.items()}
+    return read_response(reply)
 
 
 def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
     """A response in one piece; `told` is what LiteLLM reports of the call in a callback."""
     hidden = {**_mapping(getattr(response, "_hidden_params", None))}
     hidden |= {key: told[key] for key in ("cache_hit", "response_cost") if told.get(key) is not None}
-    found = _told(_read(WholeReply(_record(response), whole=True)), hidden)
-    return _priced(found, hidden, hidden.get("response_cost"))
+    body = _record(response)
+    if usage := _record(getattr(response, "usage", None)):  # by itself: it may be of another class than is declared
+        body["usage"] = usage
+    found = _told(_read(WholeReply(body, whole=True)), hidden)
+    return _priced(found, hidden.get("response_cost"))
 
 
 def read_stream(api: SpokenApi, watched: StreamWatch) -> ReadReply:
@@ -83,13 +92,31 @@ def read_stream(api: SpokenApi, watched: StreamWatch) -> ReadReply:
         hidden_away = (_mapping(getattr(chunk, "_hidden_params", None)).get("usage") for chunk in watched.chunks)
         usage = _usage([*(getattr(chunk, "usage", None) for chunk in about.get("chunks") or ()), *hidden_away])
         reply.body.update({"usage": usage} if usage else {})
+        for choice in reply.body["choices"]:
+            _join_thoughts(choice["message"])
     else:
         reply = join_events(chunks)
     hidden = _mapping(about.get("_hidden_params"))
-    found = _priced(_told(_read(reply), hidden), {**hidden, "model": reply.body.get("model")}, None)
+    found = _told(_read(reply), hidden)
+    if found.usage is not None:
+        found = _priced(found, _price(hidden.get("litellm_model_name") or reply.body.get("model"), found.usage))
     if watched.problem is not None:
         found.metadata["error"] = f"{type(watched.problem).__name__}: {watched.problem}".removesuffix(": ")
     return found
+
+
+def _join_thoughts(message: Record) -> None:
+    """Thinking comes in pieces without a number; the signature is the last piece of a block."""
+    blocks: list[Record] = []
+    for piece in message.get("thinking_blocks") or ():
+        last = blocks[-1] if blocks else {}
+        if piece.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
+            blocks.append(dict(piece))
+        else:
+            last["thinking"] = str(last.get("thinking") or "") + str(piece.get("thinking") or "")
+            last["signature"] = piece.get("signature")
+    if blocks:
+        message["thinking_blocks"] = blocks
 
 
 def _usage(said: Iterable[Any]) -> Record:
@@ -108,7 +135,9 @@ def _told(found: ReadReply, hidden: Mapping[str, Any]) -> ReadReply:
     again = [headers.get(f"x-litellm-attempted-{what}") for what in ("retries", "fallbacks")]
     attempts = 1 + sum(count for count in again if isinstance(count, int))
     cached = True if hidden.get("cache_hit") is True else None
-    found.metadata |= {"provider": hidden.get("custom_llm_provider"), "request_id": request_id, "cache_hit": cached}
+    model = str(hidden.get("litellm_model_name") or "")
+    provider = hidden.get("custom_llm_provider") or (model.partition("/")[0] if "/" in model else None)
+    found.metadata |= {"provider": provider, "request_id": request_id, "cache_hit": cached}
     found.metadata["attempts"] = attempts if attempts > 1 else None
     tokens = found.usage and (found.usage.input_tokens or found.usage.output_tokens or found.usage.cache_read_tokens)
     if cached or not tokens:
@@ -122,15 +151,16 @@ def _told(found: ReadReply, hidden: Mapping[str, Any]) -> ReadReply:
     return found
 
 
-def _priced(found: ReadReply, hidden: Mapping[str, Any], cost: object) -> ReadReply:
-    """With what it cost as LiteLLM says, or as its list of prices says. It has zero for what it does not know."""
-    if found.usage is not None and found.usage.cost_usd is None:
-        told = cost if isinstance(cost, int | float) and not isinstance(cost, bool) else _price(hidden, found.usage)
-        found.usage = found.usage.replace(cost_usd=float(told) if told and 0 < told < float("inf") else None)
+def _priced(found: ReadReply, cost: object) -> ReadReply:
+    """With what LiteLLM says that it cost, which is zero where it does not know."""
+    known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 < cost < float("inf")
+    if found.usage is not None and found.usage.cost_usd is None and known:
+        found.usage = found.usage.replace(cost_usd=float(cost))  # type: ignore[arg-type]
     return found
 
 
-def _price(hidden: Mapping[str, Any], usage: Metric) -> float | None:
+def _price(model: Any, usage: Metric) -> float | None:
+    """What LiteLLM's list says that a stream cost; it would tell it to callbacks alone."""
     import litellm
 
     read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
@@ -140,8 +170,7 @@ def _price(hidden: Mapping[str, Any], usage: Metric) -> float | None:
         prompt_tokens_details={"cached_tokens": read, "cache_creation_tokens": written},
     )
     try:
-        name = hidden.get("litellm_model_name") or hidden.get("model")
-        return float(sum(litellm.cost_per_token(model=name, usage_object=spent)))
+        return float(sum(litellm.cost_per_token(model=model, usage_object=spent)))
     except Exception:  # noqa: BLE001  it raises what it likes where a model is unknown
         return None
 
@@ -150,8 +179,7 @@ def _record(value: Any) -> Record:
     """One of LiteLLM's objects as JSON, without what it does not say."""
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json", exclude_none=True, warnings=False)
-    found = plain(value) if isinstance(value, dict) else {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

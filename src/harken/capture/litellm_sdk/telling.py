@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
+
+from harken.clock import from_datetime, now
 
 from .calls import LiteLLMCall, OpenCalls
 from .draining import drain_threads, in_event_loop
@@ -21,6 +24,7 @@ class ToldCalls:
         """Those whose reply was not told yet, by LiteLLM's id."""
         self._over: dict[str, None] = {}
         """Ids of the others; the newest of them."""
+        self._since = now()
 
     def sending(self, call_id: str, kwargs: Mapping[str, Any]) -> None:
         """A request goes out, for the first time or again."""
@@ -62,16 +66,20 @@ class ToldCalls:
         return any(call.is_before(messages) for call in list(self.open.values()))
 
     def answered(self, call_id: str, kwargs: Mapping[str, Any], response: Any) -> None:
-        """A reply came. One that a cache had was never sent for."""
+        """A reply came. One that a cache had, or that the host made up, was never sent for."""
         if call_id in self._over:
             return
         call = self._known(call_id, kwargs)
-        if call is None and kwargs.get("cache_hit") is True:
+        if call is None and self._is_new(kwargs.get("start_time")):
             call = self._begin(call_id, kwargs)
         if call is not None:
             remember(self._over, call_id, None)
             self.open.pop(call_id, None)
             call.answered(response, kwargs)
+
+    def _is_new(self, started: Any) -> bool:
+        """Whether a call was made since this listens: reports of earlier ones may come late."""
+        return isinstance(started, datetime) and from_datetime(started.astimezone(UTC)) >= self._since
 
     def failed(self, call_id: str, problem: object) -> None:
         """An attempt failed; there may be another."""
