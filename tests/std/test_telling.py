@@ -349,8 +349,9 @@ def test_a_thousand_agents_are_told_of_in_about_a_thousand_times_the_time_of_one
         return time.process_time() - start
 
     seconds(20)
-
-    assert seconds(1000) < 40 * max(seconds(100), 0.005)
+    # The best of three: the collector of a process with many tests behind it takes time of its own.
+    thousand, hundred = (min(seconds(count) for _ in range(3)) for count in (1000, 100))
+    assert thousand < 40 * max(hundred, 0.005)
 
 
 def test_events_that_make_no_sense_never_trip_it_up() -> None:
