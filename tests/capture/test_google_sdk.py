@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from google import genai
 from google.genai import types
+from google.genai._api_client import HttpRequest, HttpResponse
 
 from harken import Session, capture
 from harken.capture import TranscriptEntry
+from harken.capture.exchange import Capture
+from harken.capture.google_sdk.calls import GoogleCalls
+from harken.capture.google_sdk.wrapping import _heard_api
 from harken.errors import BadRequest
 from harken.events import Metric, TranscriptEdit
 from support.anthropic_loop import scripted
@@ -370,3 +375,33 @@ def test_an_interaction_that_takes_several_requests_goes_on(session: Session, st
         assert [None, "t"] == [request.body.get("continuation_token") for request in model.requests]
     assert ["Be brief.", "Count", "one ", "two"] == [words for _, words, _ in captured(session)]
     assert not edits(session)
+
+
+class OlderApiClient:
+    """What the API client was before it tried again."""
+
+    def _request(self, http_request: Any, stream: bool = False) -> Any:
+        said = {"candidates": [{"content": {"parts": [{"text": "Hello."}]}, "finishReason": "STOP"}]}
+        return HttpResponse({}, [json.dumps(said)])
+
+
+def test_an_api_client_that_does_not_try_again_is_heard(session: Session) -> None:
+    twin = _heard_api(OlderApiClient(), (GoogleCalls(Capture(session, "google")),))
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    twin._request(HttpRequest(headers={}, url="http://x/models/m:generateContent", method="post", data=body))
+    assert ["Hi", "Hello."] == [words for _, words, _ in captured(session)]
+
+
+def test_an_sdk_that_is_built_otherwise_is_not_heard_and_works(
+    session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: Any) -> None:
+        raise AttributeError("sdk_configuration")
+
+    monkeypatch.setattr("harken.capture.google_sdk.wrapping._hear_attempts", broken)
+    monkeypatch.setattr("harken.capture.google_sdk.wrapping._response_class", broken)
+    with scripted([Say("one")], [Say("two")]) as (_, url), client_for(url) as client:
+        wrapped = capture.google(client, session)
+        assert "completed" == wrapped.interactions.create(input="Hi", **ASKED).status
+        assert list(wrapped.models.generate_content_stream(model=MODEL, contents="Ho"))
+    assert 1 == caplog.text.count("capture failed")

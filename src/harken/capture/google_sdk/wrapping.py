@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, cast
 
 from harken.capture.clients import Calling, ClientT, HeardCall, sending
-from harken.capture.exchange import Capture
+from harken.capture.exchange import Capture, warn_once
 from harken.capture.mask import Mask
 from harken.errors import BadRequest, NotFound
 from harken.log import Session
@@ -77,9 +77,16 @@ def _client_class(base: Any) -> Any:
     """The class of a client whose interactions are heard, and which closes nothing when it is forgotten."""
 
     def interactions(self: Any) -> Any:
-        return _heard_interactions(base.interactions.fget(self), self._api_client.listeners)
+        made, listeners = base.interactions.fget(self), self._api_client.listeners
+        try:
+            _hear_interactions(made, listeners)
+        except Exception as problem:  # noqa: BLE001  not the host's concern
+            warn_once(listeners[-1].capture, problem)
+        return made
 
-    own = {"interactions": property(interactions), "__del__": _nothing, "heard": base}
+    own: dict[str, Any] = {"__del__": _nothing, "heard": base}
+    if hasattr(base, "interactions"):
+        own["interactions"] = property(interactions)
     return type(base.__name__, (base,), {**own, **_named_as(base)})
 
 
@@ -98,28 +105,45 @@ def _nothing(self: object) -> None:
 def _api_class(base: Any) -> Any:
     """The class of an API client that is heard."""
 
-    def request(self: Any, http_request: Any, http_options: Any = None, stream: bool = False) -> Any:
-        with Calling(self.listeners, _outgoing(http_request, stream)) as calls:
-            return _heard_response(base._request(self, http_request, http_options, stream), calls)
+    def request(self: Any, *args: Any, **options: Any) -> Any:
+        with Calling(self.listeners, _outgoing(args, options)) as calls:
+            first(args, options)
+            return _heard_response(base._request(self, *args, **options), calls)
 
-    async def request_later(self: Any, http_request: Any, http_options: Any = None, stream: bool = False) -> Any:
-        with Calling(self.listeners, _outgoing(http_request, stream)) as calls:
-            return _heard_response(await base._async_request(self, http_request, http_options, stream), calls)
+    async def request_later(self: Any, *args: Any, **options: Any) -> Any:
+        with Calling(self.listeners, _outgoing(args, options)) as calls:
+            first(args, options)
+            return _heard_response(await base._async_request(self, *args, **options), calls)
 
-    def once(self: Any, http_request: Any, *args: Any, **options: Any) -> Any:
-        return base._request_once(self, sending(http_request), *args, **options)
+    def once(self: Any, *args: Any, **options: Any) -> Any:
+        sending(_request_in(args, options))
+        return base._request_once(self, *args, **options)
 
-    async def once_later(self: Any, http_request: Any, *args: Any, **options: Any) -> Any:
-        return await base._async_request_once(self, sending(http_request), *args, **options)
+    async def once_later(self: Any, *args: Any, **options: Any) -> Any:
+        sending(_request_in(args, options))
+        return await base._async_request_once(self, *args, **options)
+
+    tries = hasattr(base, "_request_once") and hasattr(base, "_async_request_once")  # older versions try only once
+
+    def first(args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        if not tries:
+            sending(_request_in(args, options))
 
     own: dict[str, Any] = {"__slots__": ("listeners", "origin"), "__del__": _nothing, "heard": base}
     own |= {"_request": request, "_async_request": request_later}
-    own |= {"_request_once": once, "_async_request_once": once_later}
+    own |= {"_request_once": once, "_async_request_once": once_later} if tries else {}
     return type(base.__name__, (base,), {**own, **_named_as(base)})
 
 
-def _outgoing(request: Any, stream: bool) -> Outgoing:
-    return Outgoing(str(getattr(request, "method", "")).upper(), str(getattr(request, "url", "")), stream)
+def _request_in(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return options.get("http_request", options.get("request", args[0] if args else None))
+
+
+def _outgoing(args: tuple[Any, ...], options: dict[str, Any]) -> Outgoing:
+    """What is about to be sent, whichever version of the SDK sends it."""
+    request = _request_in(args, options)
+    streamed = options.get("stream", any(one is True for one in args)) is True
+    return Outgoing(str(getattr(request, "method", "")).upper(), str(getattr(request, "url", "")), streamed)
 
 
 def _heard_response(response: Any, calls: tuple[HeardCall, ...]) -> Any:
@@ -129,16 +153,18 @@ def _heard_response(response: Any, calls: tuple[HeardCall, ...]) -> Any:
         call.heard(response)
         if isinstance(call, ContentsCall) and call.exchange is not None and call.options.streamed:
             heard.append(call.chunks())
-    if heard:
-        vars(response)[HEARD] = heard
-        cls: Any = type(response)
-        response.__class__ = _response_class(cls)
+            try:
+                vars(response)[HEARD] = heard
+                response.__class__ = _response_class(cast(Any, type(response)))
+            except Exception as problem:  # noqa: BLE001  not the host's concern
+                warn_once(call.capture, problem)
     return response
 
 
 @cache
 def _response_class(base: Any) -> Any:
     """The class of a response whose chunks are heard."""
+    base = getattr(base, "heard", base)
 
     def segments(self: Any) -> Any:
         with _Reading(vars(self)[HEARD]) as hear:
@@ -152,7 +178,7 @@ def _response_class(base: Any) -> Any:
                 hear(chunk)
                 yield chunk
 
-    own = {"segments": segments, "async_segments": async_segments}
+    own = {"segments": segments, "async_segments": async_segments, "heard": base}
     return type(base.__name__, (base,), {**own, **_named_as(base)})
 
 
@@ -177,21 +203,21 @@ class _Reading:
 # -- interactions ------------------------------------------------------------------------------------------------------
 
 
-def _heard_interactions(made: Any, listeners: GoogleListeners) -> Any:
-    """Interactions of a client, whose requests are heard; each attempt passes the hook before a request."""
+def _hear_interactions(made: Any, listeners: GoogleListeners) -> None:
+    """Have the requests of a client's interactions heard; each attempt passes the hook before a request."""
     own, cls = vars(made), type(made)
     if HEARD in own:
-        return made
+        return
 
     def do_request(*args: Any, **options: Any) -> Any:
-        with Calling(listeners, _outgoing(options.get("request"), False)) as calls:
+        with Calling(listeners, _outgoing(args, options)) as calls:
             response = cls.do_request(made, *args, **options)
             for call in calls:
                 call.heard(response)
             return response
 
     async def do_request_later(*args: Any, **options: Any) -> Any:
-        with Calling(listeners, _outgoing(options.get("request"), False)) as calls:
+        with Calling(listeners, _outgoing(args, options)) as calls:
             response = await cls.do_request_async(made, *args, **options)
             for call in calls:
                 call.heard(response)
@@ -201,7 +227,6 @@ def _heard_interactions(made: Any, listeners: GoogleListeners) -> Any:
     name = "do_request" if hasattr(cls, "do_request") else "do_request_async"
     own[name] = do_request if name == "do_request" else do_request_later
     _hear_attempts(vars(made.sdk_configuration))
-    return made
 
 
 def _hear_attempts(configuration: dict[str, Any]) -> None:
