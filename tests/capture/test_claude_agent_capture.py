@@ -77,6 +77,10 @@ def expected(data: bytes) -> list[tuple[str, str]]:
     return [(draft.role, draft.content) for draft in drafts if draft is not None]
 
 
+def is_attached(entry: tuple[str, str]) -> bool:
+    return entry[1].startswith("<system-reminder>")
+
+
 def without_instructions(entries: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [entry for entry in entries if entry[0] != "system"]
 
@@ -93,7 +97,10 @@ def test_a_file_that_grows_becomes_the_entries_and_numbers_of_an_import(
         conversation.look()
     conversation.look(last=True)
     main = b"".join(line for line in data.splitlines(keepends=True) if b'"isSidechain":true' not in line)
-    assert without_instructions(expected(main)) == without_instructions(said(session))
+    for wanted in (is_attached, lambda entry: not is_attached(entry)):  # what is attached stands before its prompt
+        assert list(filter(wanted, without_instructions(expected(main)))) == list(
+            filter(wanted, without_instructions(said(session)))
+        )
     imported, captured = Tally.of(read(main)), Tally.of(session.events())
     for figure in ("tokens", "tools", "responses", "errors", "cost_usd_micros", "compactions"):
         assert getattr(imported, figure) == getattr(captured, figure), figure
@@ -109,7 +116,9 @@ def test_sub_agents_are_sources_of_their_own_below_the_call_that_started_them(se
     ClaudeConversation(session, AGENTS.path).look(last=True)
     [name] = [one for one in session.agents if one != session.root]
     own = AGENTS.path.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
-    assert without_instructions(expected(own.read_bytes())) == without_instructions(said(session, f"subagent:{name}"))
+    assert sorted(without_instructions(expected(own.read_bytes()))) == sorted(
+        without_instructions(said(session, f"subagent:{name}"))
+    )
     [created] = [line for line in session.records() if line["event_type"] == "agent_created" and line.get("parent")]
     [call] = [event for event in session.events() if event.message_id == created["cause"] and is_entry(event)]
     assert (session.root, "Agent") == (created["parent"], getattr(call, "name", ""))
@@ -214,6 +223,27 @@ def test_instructions_stand_first_and_once(session: Session, path: Path) -> None
     conversation.look(last=True)
     brief = ("system", "Be brief.\n\nBe kind.")
     assert [brief, ("user", "Hi."), ("assistant", "Hello.")] == said(session)
+
+
+def attachment(uuid: str, words: str) -> Record:
+    rendered = [{"role": "user", "content": words}]
+    return {**user(uuid, ""), "type": "attachment", "attachment": {"type": "date"}, "rendered": rendered}
+
+
+def test_what_is_attached_to_a_prompt_stands_before_it_as_the_model_reads_it(session: Session, path: Path) -> None:
+    conversation = ClaudeConversation(session, path)
+    write(path, user("u1", "Hi."), attachment("a1", "one"))
+    conversation.look()
+    write(
+        path, {"type": "api-request", "id": "r1"}, attachment("a2", "two"), assistant("u2", calls("Read", "t1", at=1))
+    )
+    conversation.look()
+    assert ["one", "two", "Hi."] == [words for _, words in said(session)][:3]
+    write(path, result("u3", "t1", "found"), attachment("a3", "three"))
+    write(path, assistant("u4", says("Done."), name="msg_2"), user("u5", "Next."), attachment("a4", "four"))
+    conversation.look(last=True)
+    words = [words for _, words in said(session)]
+    assert ["found", "three", "Done.", "four", "Next."] == words[4:]
 
 
 def test_without_a_snapshot_the_instructions_are_those_of_the_options(session: Session, path: Path) -> None:

@@ -10,20 +10,23 @@ from pathlib import Path
 
 from harken import ids
 from harken.clock import monotonic
-from harken.events import Output, System, ToolCall
+from harken.events import Output, Prompt, System, ToolCall
+from harken.events.edits import SUMMARIES
 from harken.formats.kit.jsonl import Record, parse
 from harken.formats.session_log import events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 
-from .records import FileRecords, WrittenRecord
+from .records import FileRecords, WrittenRecord, text
 from .tail import TailedFile
 
 RECORD = "record"
 """Of an entry whose record has no uuid of its own in this session: by what the record is known."""
 HELD = 1.0
-"""Seconds for which the first records of a file wait for the instructions, which are written behind them."""
+"""Seconds for which a prompt waits for what is attached to it and for the instructions, which are written behind it."""
 _AGENT_FILE = re.compile(r"agent-(.+)\.jsonl")
+_SETTLING = frozenset({"user", "assistant", "system"})
+"""Records that say that what goes to the model together with a prompt is all there; any other may stand between."""
 _FOLDERS = 5
 """How deep folders of sub-agents' files are looked through."""
 
@@ -49,27 +52,25 @@ class ClaudeFile:
         self._tail = TailedFile(path)
         self._met: Counter[str] = Counter()
         self._beginnings = 0
-        self._held: list[WrittenRecord] | None = []
+        self._held: list[WrittenRecord] = []
+        self._begun = False
         self._since = 0.0
 
     def new(self, *, last: bool = False, torn: bool = True) -> list[WrittenRecord]:
         """The records that were added; a file that was written anew gives all of them again. The last time also those
-        that waited for instructions, and a line without an end (`torn`)."""
+        that waited for others, and a line without an end (`torn`)."""
         found = list(self._read(self._tail.end(torn=torn) if last else self._tail.lines()))
-        if self._held is None:
-            return found
         if found and not self._held:
             self._since = monotonic()
         self._held += found
-        if not self._held:
-            return []
-        opening = next((at for at, one in enumerate(self._held) if _opens(one)), None)
-        if not last and opening is None and monotonic() - self._since < HELD:
-            return []
-        found, self._held = self._held, None
-        if opening is not None and is_snapshot(found[opening]):  # the model reads the instructions first
-            found.insert(0, found.pop(opening))
-        return found
+        end = next((at for at in range(len(self._held), 0, -1) if _is_settled(self._held[at - 1])), 0)
+        if last or (self._held and monotonic() - self._since >= HELD):
+            end = len(self._held)
+        found, self._held = self._held[:end], self._held[end:]
+        if found and not self._begun:
+            self._begun = True
+            found.sort(key=lambda record: not is_snapshot(record))  # a model reads its instructions first
+        return lifted(found)
 
     def _read(self, lines: Iterable[bytes]) -> Iterator[WrittenRecord]:
         for line in lines:
@@ -104,9 +105,31 @@ class ClaudeFile:
             self.known[name] += 1
 
 
-def _opens(record: WrittenRecord) -> bool:
-    """Whether there is nothing more to wait for: the instructions are there, or the model has answered."""
-    return is_snapshot(record) or record.record.get("type") in ("assistant", "system")
+def _is_settled(record: WrittenRecord) -> bool:
+    """Whether what goes to the model together with the records before this one is all there: the model has answered, or
+    a tool has."""
+    kind = text(record.record, "type")
+    return kind in _SETTLING and not (kind == "user" and _is_prompt(record))
+
+
+def _is_prompt(record: WrittenRecord) -> bool:
+    return all(isinstance(event, Prompt) and event.origin not in SUMMARIES for event in record.events)
+
+
+def lifted(records: list[WrittenRecord]) -> list[WrittenRecord]:
+    """The records with what was attached to a prompt before it, as the model reads them; it is written behind."""
+    found: list[WrittenRecord] = []
+    prompts: list[WrittenRecord] = []
+    for record in records:
+        kind = text(record.record, "type")
+        if kind == "user" and _is_prompt(record):
+            prompts.append(record)
+            continue
+        if kind in _SETTLING:
+            found += prompts
+            prompts = []
+        found.append(record)
+    return found + prompts
 
 
 def is_snapshot(record: WrittenRecord) -> bool:

@@ -60,6 +60,8 @@ class FileWatch:
             self._news.clear()
             if not self._stopped and (self._look() or woken):
                 last = monotonic()
+        if not self._stopped:
+            self._look()  # why it ends may be news to whoever looks
         atexit.unregister(self._at_exit)
 
     def _has_ended(self, last: float) -> bool:
