@@ -18,8 +18,10 @@ from support.openai_loop import (
     RESULTS,
     SYSTEM,
     TURNS,
+    async_client_of,
     captured,
     chat_tools,
+    client_of,
     metadata,
     on_the_wire,
     response_tools,
@@ -35,10 +37,6 @@ MODEL = "gpt-4o"
 def session() -> Iterator[Session]:
     with Session() as session:
         yield session
-
-
-def sync_client(url: str, **options: Any) -> OpenAI:
-    return OpenAI(api_key="k", base_url=url, **options)
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ async def async_responses_loop(client: AsyncOpenAI, *, stream: bool) -> None:
 @pytest.mark.parametrize("loop", [chat_loop, responses_loop])
 class TestALoopWithTwoTools:
     def test_is_what_went_over_the_wire_in_order_and_once(self, session: Session, loop: Any, stream: bool) -> None:
-        with scripted(*TURNS) as (model, url), sync_client(url) as client:
+        with scripted(*TURNS) as (model, url), client_of(url) as client:
             answer = loop(capture.openai(client, session), stream=stream)
 
             assert "It says hello, in 5 bytes." == answer
@@ -131,14 +129,14 @@ class TestALoopWithTwoTools:
     def test_sends_what_the_bare_client_sends(self, session: Session, loop: Any, stream: bool) -> None:
         bodies = []
         for wrap in (False, True):
-            with scripted(*TURNS) as (model, url), sync_client(url) as client:
+            with scripted(*TURNS) as (model, url), client_of(url) as client:
                 loop(capture.openai(client, session) if wrap else client, stream=stream)
                 bodies.append([request.body for request in model.requests])
 
         assert without_ids(bodies[0]) == without_ids(bodies[1])
 
     def test_counts_its_usage_once(self, session: Session, loop: Any, stream: bool) -> None:
-        with scripted(*TURNS) as (_, url), sync_client(url) as client:
+        with scripted(*TURNS) as (_, url), client_of(url) as client:
             loop(capture.openai(client, session), stream=stream)
 
         figures = [event for event in session.events() if isinstance(event, Metric)]
@@ -160,7 +158,7 @@ def without_ids(value: Any) -> Any:
 @pytest.mark.parametrize("loop", [async_chat_loop, async_responses_loop])
 def test_an_asynchronous_loop_is_what_went_over_the_wire(session: Session, loop: Any, stream: bool) -> None:
     async def run(url: str) -> None:
-        async with AsyncOpenAI(api_key="k", base_url=url) as client:
+        async with async_client_of(url) as client:
             await loop(capture.openai(client, session), stream=stream)
 
     with scripted(*TURNS) as (model, url):
@@ -179,7 +177,7 @@ def ask(client: Any, words: str = "hi", **more: Any) -> Any:
 
 class TestTheWrappedClient:
     def test_is_of_the_clients_own_class_and_leaves_the_client_alone(self, session: Session) -> None:
-        with scripted([Say("1")], [Say("2")]) as (_, url), sync_client(url) as client:
+        with scripted([Say("1")], [Say("2")]) as (_, url), client_of(url) as client:
             client.chat.completions  # noqa: B018  resources that are made already belong to the bare client
             before = dict(vars(client))
             wrapped = capture.openai(client, session)
@@ -210,7 +208,7 @@ class TestTheWrappedClient:
 
     @pytest.mark.parametrize("name", ["with_options", "copy"])
     def test_stays_captured_through_its_copies(self, session: Session, name: str) -> None:
-        with scripted([Say("1")]) as (model, url), sync_client(url) as client:
+        with scripted([Say("1")]) as (model, url), client_of(url) as client:
             copied = getattr(capture.openai(client, session), name)(timeout=5, max_retries=0)
             ask(copied.with_options(timeout=6))
 
@@ -218,7 +216,7 @@ class TestTheWrappedClient:
             assert 0 == copied.max_retries
 
     def test_is_wrapped_once_for_a_session_and_once_more_for_another(self, session: Session) -> None:
-        with scripted([Say("1")]) as (_, url), sync_client(url) as client, Session() as other:
+        with scripted([Say("1")]) as (_, url), client_of(url) as client, Session() as other:
             twice = capture.openai(capture.openai(client, session), session)
             ask(capture.openai(twice, other))
 
@@ -232,7 +230,7 @@ class TestTheWrappedClient:
 
 class TestOtherWaysToAsk:
     def test_a_raw_response(self, session: Session) -> None:
-        with scripted([Say("raw")]) as (model, url), sync_client(url) as client:
+        with scripted([Say("raw")]) as (model, url), client_of(url) as client:
             raw = ask(capture.openai(client, session).with_raw_response)
 
             assert "raw" == raw.parse().choices[0].message.content
@@ -240,7 +238,7 @@ class TestOtherWaysToAsk:
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_a_response_whose_body_the_host_reads(self, session: Session, stream: bool) -> None:
-        with scripted([Say("in pieces")]) as (model, url), sync_client(url) as client:
+        with scripted([Say("in pieces")]) as (model, url), client_of(url) as client:
             with ask(capture.openai(client, session).with_streaming_response, stream=stream) as response:
                 assert 1 == len(captured(session))
                 assert b"".join(response.iter_bytes())
@@ -251,7 +249,7 @@ class TestOtherWaysToAsk:
         class Size(openai.BaseModel):
             size: int
 
-        with scripted([Say('{"size": 5}')], [Say('{"size": 6}')]) as (model, url), sync_client(url) as client:
+        with scripted([Say('{"size": 5}')], [Say('{"size": 6}')]) as (model, url), client_of(url) as client:
             wrapped = capture.openai(client, session)
             messages: Any = [{"role": "user", "content": "how large?"}]
             parsed = wrapped.chat.completions.parse(model=MODEL, messages=messages, response_format=Size)
@@ -264,7 +262,7 @@ class TestOtherWaysToAsk:
 
     def test_an_iterator_of_chunks(self, session: Session) -> None:
         turn = [Think("Which file?"), Say("Let me look."), Call("read", {"path": "a.txt"}, id="c1")]
-        with scripted(turn) as (model, url), sync_client(url) as client:
+        with scripted(turn) as (model, url), client_of(url) as client:
             for _ in ask(capture.openai(client, session), stream=True, stream_options={"include_usage": True}):
                 pass
 
@@ -277,7 +275,7 @@ class TestOtherWaysToAsk:
 
 
 def test_what_the_provider_says_of_a_reply_is_in_the_metadata(session: Session) -> None:
-    with scripted([Say("1")], [Say("2")]) as (_, url), sync_client(url) as client:
+    with scripted([Say("1")], [Say("2")]) as (_, url), client_of(url) as client:
         wrapped = capture.openai(client, session)
         ask(wrapped, temperature=0)
         wrapped.responses.create(model=MODEL, input="and now?")
@@ -293,7 +291,7 @@ def test_what_the_provider_says_of_a_reply_is_in_the_metadata(session: Session) 
 
 def test_a_retry_is_a_number_and_no_second_entry(session: Session) -> None:
     again = Refuse(500, headers={"retry-after-ms": "1"})
-    with scripted([again], [again], [Say("at last")]) as (model, url), sync_client(url) as client:
+    with scripted([again], [again], [Say("at last")]) as (model, url), client_of(url) as client:
         ask(capture.openai(client, session))
 
         assert 3 == len(model.requests)
@@ -304,7 +302,7 @@ def test_a_retry_is_a_number_and_no_second_entry(session: Session) -> None:
 def test_an_error_reaches_the_host_and_is_an_entry(session: Session) -> None:
     with (
         scripted([Refuse(400, "too many words")]) as (_, url),
-        sync_client(url) as client,
+        client_of(url) as client,
         pytest.raises(openai.BadRequestError, match="too many words"),
     ):
         ask(capture.openai(client, session))
@@ -325,7 +323,7 @@ def test_no_connection_is_an_error_with_its_attempts(session: Session) -> None:
 
 
 def test_calls_that_are_no_conversation_are_none(session: Session) -> None:
-    with scripted() as (_, url), sync_client(url) as client:
+    with scripted() as (_, url), client_of(url) as client:
         capture.openai(client, session).models.list()
 
     assert [] == captured(session)

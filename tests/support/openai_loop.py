@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx
+from openai import AsyncOpenAI, OpenAI
+
 from harken import Session
 from harken.capture import TranscriptEntry
 from support.scripted_model import Call, Cue, Say, ScriptedModel, Think
@@ -38,6 +41,16 @@ def scripted(*turns: Cue) -> Iterator[tuple[ScriptedModel, str]]:
         yield model, f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     finally:
         model.close()
+
+
+def client_of(url: str, **options: Any) -> OpenAI:
+    """A client of that address; certificates, which take long to load, are none of its business."""
+    return OpenAI(api_key="k", base_url=url, http_client=httpx.Client(verify=False), **options)
+
+
+def async_client_of(url: str, **options: Any) -> AsyncOpenAI:
+    """The same for tasks."""
+    return AsyncOpenAI(api_key="k", base_url=url, http_client=httpx.AsyncClient(verify=False), **options)
 
 
 def chat_tools() -> list[Any]:

@@ -45,7 +45,16 @@ def response_object(model: ScriptedModel, body: Json, turn: Turn) -> Json:
 def compacted(model: ScriptedModel, body: Json, turn: Turn) -> Json:
     """A conversation with its user messages and a sealed summary of the rest."""
     users = [item for item in body["input"] if isinstance(item, dict) and item.get("role") == "user"]
-    kept = [{**item, "type": "message", "id": f"msg_{model.number():06d}", "status": "completed"} for item in users]
+    kept = [
+        {
+            "type": "message",
+            "id": f"msg_{model.number():06d}",
+            "status": "completed",
+            "role": "user",
+            "content": [{"type": "input_text", "text": item["content"]}],
+        }
+        for item in users
+    ]
     sealed = {"type": "compaction", "id": f"cmp_{model.number():06d}", "encrypted_content": "gAAAAsealed"}
     whole = response_object(model, body, turn)
     return {key: whole[key] for key in ("id", "created_at", "usage")} | {

@@ -99,7 +99,15 @@ class Hold:
         self.gate.wait(20)
 
 
-Turn = Sequence[Say | Think | Call | Block | Refuse | Break | Hold]
+@dataclass(frozen=True)
+class Answer:
+    """The provider answers with just this: an object, or a list of events."""
+
+    body: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Turn = Sequence[Say | Think | Call | Block | Refuse | Break | Hold | Answer]
 Cue = Turn | Callable[[dict[str, Any]], Turn]
 """A turn, or a function that makes one from the request (to name an id that the program chose)."""
 
@@ -123,6 +131,8 @@ class ScriptedModel:
     surprises: list[str] = field(default_factory=list)
     played: list[Turn] = field(default_factory=list)
     """The turns it has answered with."""
+    pages: dict[str, list[Any]] = field(default_factory=dict)
+    """What is answered to a GET, by its path."""
     input_tokens: int = 100
     """What the model claims the conversation costs: a large number makes a program compact by itself."""
     usage: dict[str, Any] = field(default_factory=dict)
@@ -227,7 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
         if kept := next((whole for end, whole in self.scripted.kept.items() if path.endswith(end)), None):
             self._reply(200, json.dumps(kept).encode())
             return
-        self._reply(200, b'{"data": [], "models": []}')
+        waiting = self.scripted.pages.get(self.path)
+        self._reply(200, json.dumps(waiting.pop(0) if waiting else {"data": [], "models": []}).encode())
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -301,6 +312,13 @@ class _Handler(BaseHTTPRequestHandler):
         if refused is not None:
             error = {"type": "invalid_request_error", "message": refused.message, "param": None, "code": None}
             self._reply(refused.status, json.dumps({"error": error}).encode(), refused.headers)
+        elif given := next((part for part in turn if isinstance(part, Answer)), None):
+            if isinstance(given.body, list):
+                self._stream(given.body, turn)
+            else:
+                self._reply(
+                    200, given.body if isinstance(given.body, bytes) else json.dumps(given.body).encode(), given.headers
+                )
         elif events := list(events):
             self._stream(events, turn)
         else:

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harken.events import Error, Event
 from harken.events.edits import is_entry, transcript
-from harken.events.prints import CapturedConversation, Print, RequestPlace, chain, find_conversation, shared_links
+from harken.events.prints import (
+    ByBeginning,
+    CapturedConversation,
+    Print,
+    RequestPlace,
+    chain,
+    find_conversation,
+    shared_links,
+)
 from harken.formats.session_log import events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
@@ -24,6 +32,7 @@ class Conversations:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._all: list[CapturedConversation] = []
+        self._beginnings: ByBeginning = {}
         self.by_reply: dict[str, CapturedConversation] = {}
         """By the provider's id of a reply or of a conversation."""
         if not session.readonly:
@@ -43,7 +52,7 @@ class Conversations:
         return known
 
     def _read(self, agent_id: str, name: str) -> CapturedConversation:
-        found = CapturedConversation(agent_id, name)
+        found = CapturedConversation(agent_id, name, self._beginnings)
         names: dict[str, list[str]] = {}
         events: list[Event] = []
         for line in self._session.records_of([agent_id]):
@@ -71,7 +80,7 @@ class Conversations:
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:
         """The conversation that a request goes on with; None where it shares a beginning with none."""
-        return find_conversation(self._all, prints)
+        return find_conversation(self._all, prints, self._beginnings)
 
     def named(self, name: str, prints: Sequence[Print], model: str) -> RequestPlace:
         """The conversation of a name, whatever it shares with the request; a new one where there is none."""
@@ -93,7 +102,7 @@ class Conversations:
 
     def add(self, agent_id: str, name: str) -> CapturedConversation:
         """The conversation of an agent that has said nothing yet."""
-        found = CapturedConversation(agent_id, name)
+        found = CapturedConversation(agent_id, name, self._beginnings)
         self._all.append(found)
         return found
 

@@ -18,8 +18,15 @@ import orjson
 from harken.clock import now as present
 from harken.clock import to_datetime
 from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
-from harken.events.edits import is_entry
-from harken.events.prints import CapturedConversation, Print, RequestPlace, print_of
+from harken.events.prints import (
+    CapturedConversation,
+    Print,
+    RequestPlace,
+    chain,
+    is_instructions,
+    print_of,
+    shared_links,
+)
 from harken.events.session import TranscriptEdit
 from harken.formats.transcript.events import plain, plain_json
 from harken.log import Session
@@ -119,11 +126,11 @@ class Capture:
         key = (hash(text), len(text))
         if (known := self._prints.get(key)) is None:
             events = list(masked(read(orjson.loads(text)), self.mask))
-            found = (print_of(event) for event in events if not isinstance(event, System))
+            found = (print_of(event) for event in events if not is_instructions(event))
             if len(self._prints) > 100_000:
                 self._prints.clear()
             known = self._prints[key] = tuple(one for one in found if one is not None)
-            if any(isinstance(event, System) and is_entry(event) for event in events):
+            if any(map(is_instructions, events)):
                 self._instructing.add(key)
         return known
 
@@ -173,13 +180,13 @@ class Capture:
             if self._instructing and (hash(text), len(text)) in self._instructing
             for event in request.read(orjson.loads(text))
         ]
-        given += [event for event in found if isinstance(event, System) and event.subtype == "instructions"]
+        given += [event for event in found if isinstance(event, System) and is_instructions(event)]
         for event in masked(given, self.mask):
             if print_of(event) not in conversation.instructions:
                 self.log(conversation, [event], [{}])
 
     def _log_message(self, conversation: CapturedConversation, events: list[Event]) -> None:
-        events = [event for event in masked(events, self.mask) if not isinstance(event, System) or not is_entry(event)]
+        events = [event for event in masked(events, self.mask) if not is_instructions(event)]
         for event in events:
             if isinstance(event, ToolCall):
                 self.calls[event.id] = event
@@ -212,8 +219,7 @@ class Capture:
         if not placed:
             return ""
         message_id = self.session.append(placed, beside=beside)[0]
-        if any(map(is_entry, placed)):
-            conversation.say([placed])
+        conversation.say([placed])
         return message_id
 
     def _tell_all(self) -> None:
@@ -265,10 +271,7 @@ class Exchange:
         beside = [masked_value(one, capture.mask) for one in beside]
         events = [event.replace(cause=self.cause) for event in events]
         with capture.session.lock, capture.session.batch():
-            message_id = capture.log(self.conversation, events, beside)
-            if usage is not None:
-                whose = {"agent_id": self.conversation.agent_id, "message_id": "", "time": capture.time}
-                capture.session.append([usage.replace(cause=message_id, **whose)])
+            self._count(usage, capture.log(self.conversation, events, beside))
         known = Conversations.of(capture.session)
         names = {thread, about.get("response_id"), *(event.api_id for event in events)}
         known.name(self.conversation, (name for name in names if isinstance(name, str)))
@@ -281,6 +284,40 @@ class Exchange:
             counts = {key: count for key, count in tokens.items() if count is not None}
             when = to_datetime(present())
             capture.tell(PromptExecuted(capture.adapter, capture.session_id, said, counts, when))
+
+    def _count(self, usage: Metric | None, message_id: str) -> None:
+        if usage is not None:
+            whose = {"agent_id": self.conversation.agent_id, "message_id": "", "time": self.capture.time}
+            self.capture.session.append([usage.replace(cause=message_id, **whose)])
+
+    @never_raising
+    def compacted(
+        self,
+        messages: Sequence[Sequence[Event]],
+        *,
+        usage: Metric | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Log what the provider made of the conversation: from now on it is these messages. `metadata` stands with the
+        last of them, the summary."""
+        if self.done or not messages:
+            return
+        self.done = True
+        capture, conversation = self.capture, self.conversation
+        records = [[event.replace(cause=self.cause) for event in masked(one, capture.mask)] for one in messages]
+        prints = [[one for one in map(print_of, record) if one is not None] for record in records]
+        about = masked_value(_beside({}, metadata or {}), capture.mask)
+        with capture.session.lock, capture.session.batch():
+            links = chain(0, (one for own in prints for one in own))
+            shared, keep = conversation.cut(shared_links(conversation.chain, links))
+            capture.session.append([TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep)])
+            message_id = ""
+            for number, record in enumerate(records):
+                if shared <= 0:
+                    beside = [about if number == len(records) - 1 else {} for _ in record]
+                    message_id = capture.log(conversation, record, beside)
+                shared -= len(prints[number])
+            self._count(usage, message_id)
 
     @never_raising
     def failed(self, problem: BaseException, metadata: Mapping[str, Any] | None = None) -> None:

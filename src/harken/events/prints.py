@@ -15,7 +15,8 @@ from typing import NamedTuple
 import orjson
 
 from .base import Event
-from .messages import Prompt, Response, System, Thinking
+from .edits import INSTRUCTIONS, is_entry
+from .messages import Prompt, Response, System
 from .tools import ToolCall, ToolResult
 
 Print = int
@@ -36,9 +37,23 @@ def print_of(event: Event) -> Print | None:
             return hash(("result", event.id, _result(event.output), event.images))
         case System(subtype="instructions"):
             return hash(("system", _words(event.message)))
-        case Thinking():
-            return None
+        case System(subtype="compact_summary"):
+            return hash(("compaction", _words(event.message), _sealed(event.metadata)))
     return None
+
+
+def is_instructions(event: Event) -> bool:
+    """Whether the event is instructions, which are not compared."""
+    return isinstance(event, System) and event.subtype == INSTRUCTIONS
+
+
+def _sealed(text: bytes) -> str:
+    """What only the provider can read of a summary."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ""
+    return str(found.get("encrypted_content") or "") if isinstance(found, dict) else ""
 
 
 def _words(text: str) -> str:
@@ -84,15 +99,17 @@ class RequestPlace(NamedTuple):
 class CapturedConversation:
     """What is known of one conversation: its agent, and a print for each thing said in it."""
 
-    def __init__(self, agent_id: str, name: str = "") -> None:
+    def __init__(self, agent_id: str, name: str = "", beginnings: ByBeginning | None = None) -> None:
         self.agent_id = agent_id
         self.name = name
+        self._beginnings = {} if beginnings is None else beginnings
         self.chain: list[int] = []
         self.entry_at: list[int] = []
         """For each print, the number of the transcript's entry in which it stands."""
         self.entries = 0
         self.instructions: dict[Print, int] = {}
         """The instructions that were given, and the entry in which each stands."""
+        self.compactions: set[Print] = set()
         self.replies: dict[str, int] = {}
         """By the provider's names of replies: how many prints there were after each."""
 
@@ -102,12 +119,16 @@ class CapturedConversation:
             for event in record:
                 if (one := print_of(event)) is None:
                     continue
-                if isinstance(event, System):
+                if is_instructions(event):
                     self.instructions[one] = self.entries
                     continue
+                if isinstance(event, System):
+                    self.compactions.add(one)
                 self.chain += chain(self.chain[-1] if self.chain else 0, (one,))
                 self.entry_at.append(self.entries)
-            self.entries += 1
+                if len(self.chain) == 1 and self not in (alike := self._beginnings.setdefault(self.chain[0], [])):
+                    alike.append(self)
+            self.entries += any(map(is_entry, record))
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
@@ -122,19 +143,32 @@ class CapturedConversation:
         return shared, keep
 
 
-def find_conversation(known: Sequence[CapturedConversation], prints: Sequence[Print]) -> RequestPlace | None:
+ByBeginning = dict[int, list[CapturedConversation]]
+"""Conversations by their first link, also those that were cut back since and begin in another way."""
+
+
+def find_conversation(
+    known: Sequence[CapturedConversation], prints: Sequence[Print], beginnings: ByBeginning | None = None
+) -> RequestPlace | None:
     """The conversation that a request goes on with; None where it shares a beginning with none."""
     links = chain(0, prints)
-    whole = {conversation.chain[-1]: conversation for conversation in known if conversation.chain}
+    alike = known if beginnings is None else beginnings.get(links[0], ()) if links else ()
+    whole = {conversation.chain[-1]: conversation for conversation in alike if conversation.chain}
     for length in range(len(links), 0, -1):
         if (found := whole.get(links[length - 1])) is not None:
             return RequestPlace(found, length, altered=False)
     best: RequestPlace | None = None
-    for conversation in reversed(known):
+    for conversation in reversed(alike):
         shared = shared_links(conversation.chain, links)
         if shared > (best.shared if best else 0):
             best = RequestPlace(conversation, shared, altered=True)
-    return best
+    return best or _compacted(known, prints)
+
+
+def _compacted(known: Sequence[CapturedConversation], prints: Sequence[Print]) -> RequestPlace | None:
+    """The conversation whose summary a request has in place of all that was said before."""
+    found = (one for one in reversed(known) if one.compactions and not one.compactions.isdisjoint(prints))
+    return next((RequestPlace(one, 0, altered=True) for one in found), None)
 
 
 def shared_links(one: Sequence[int], other: Sequence[int]) -> int:

@@ -18,6 +18,7 @@ from .base import Format, Written
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
 from .kit.openai import ITEMS, Speaker, item_events, text_of
+from .kit.openai_tools import TOOL_ITEMS, tool_item_events
 from .kit.openai_writing import to_items
 
 
@@ -115,7 +116,7 @@ def read_item(item: Any, fields: dict[str, Any], speaker: Speaker) -> list[Event
         if "type" not in item and "role" in item:
             item = {"type": "message", **item}
         try:
-            if events := item_events(item, fields, speaker):
+            if events := item_events(item, fields, speaker) or tool_item_events(item, fields):
                 return events
             why = "" if item.get("type") in ITEMS else f"unknown item {text_of(item.get('type'))[:80]!r}"
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
@@ -184,7 +185,7 @@ def _is_item(item: Any) -> bool:
     if not isinstance(item, dict):
         return False
     kind = item.get("type", "message" if "role" in item else None)
-    return kind in ITEMS or kind in ("item_reference", "file_search_call", "computer_call", "mcp_call") or not item
+    return kind in ITEMS or kind in TOOL_ITEMS or kind == "item_reference" or not item
 
 
 FORMAT = Format(

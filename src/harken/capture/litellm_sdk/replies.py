@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harken.capture.exchange import CapturedRequest
-from harken.capture.openai_sdk.calls import chat_request, responses_request
 from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_response
+from harken.capture.openai_sdk.requests import chat_request, responses_request
 from harken.capture.openai_sdk.streams import WholeReply, join_chunks, join_events
 from harken.events import Metric
 from harken.formats.kit.jsonl import Record

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from harken.capture.bodies import HeardBody, decoded, hear, read_body, sent_events
 from harken.capture.exchange import Capture, CapturedRequest, Exchange, never_raising
-from harken.formats.kit.chat import message_events
 from harken.formats.kit.jsonl import NotJson, Record, parse, parse_document
 
-from .replies import ReadReply, item_events, messages_in, read_chat, read_response, unreadable
+from .replies import ReadReply, read_chat, read_response, unreadable
+from .requests import chat_request, responses_request
 from .streams import WholeReply, join_chunks, join_events
 
 CHAT = "/chat/completions"
@@ -117,6 +118,7 @@ class OpenAICall:
 
     def _ended(self, body: bytes, problem: BaseException | None) -> None:
         self.calls.open.pop(self, None)
+        body = decoded(self._response, body)
         # A stream that is thrown away ends wherever its memory is taken back, also in the middle of a write to the log.
         if self.capture.session.lock._is_owned():  # type: ignore[attr-defined]
             self.calls.late.append((self, body, problem))
@@ -126,7 +128,7 @@ class OpenAICall:
     @never_raising
     def tell(self, body: bytes, problem: BaseException | None) -> None:
         """Tell the exchange what came."""
-        reply = self._read(decoded(self._response, body))
+        reply = self._read(body)
         if problem is not None:
             reply.metadata["error"] = f"{type(problem).__name__}: {problem}".removesuffix(": ")
         request_id = self._response.headers.get("x-request-id") or self._response.headers.get("apim-request-id")
@@ -140,6 +142,10 @@ class OpenAICall:
             self._log(reply)
 
     def _log(self, reply: ReadReply) -> None:
+        if self.api == COMPACT and not reply.metadata.get("partial"):
+            messages = [list(run) for _, run in groupby(reply.events, lambda event: event.message_id)]
+            self.exchange.compacted(messages, usage=reply.usage, metadata=reply.metadata)
+            return
         self.calls.waiting.pop(str(reply.metadata.get("response_id")), None)
         thread = reply.metadata.pop("conversation", None)
         thread = thread.get("id") if isinstance(thread, dict) else thread
@@ -190,30 +196,3 @@ def _attempts(request: Any) -> dict[str, int]:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def chat_request(body: Mapping[str, Any]) -> CapturedRequest:
-    """What a request of chat completions says."""
-    messages = body.get("messages")
-    return CapturedRequest(
-        messages=list(messages) if isinstance(messages, list | tuple) else [],
-        read=message_events,
-        model=str(body.get("model") or ""),
-        settings={key: value for key, value in body.items() if key not in ("messages", "model")},
-    )
-
-
-def responses_request(body: Mapping[str, Any]) -> CapturedRequest:
-    """What a request of the Responses API says."""
-    told = body.get("instructions")
-    thread = body.get("conversation")
-    thread = thread.get("id") if isinstance(thread, Mapping) else thread
-    follows = body.get("previous_response_id") or thread
-    return CapturedRequest(
-        messages=messages_in(dict(body)),
-        read=item_events,
-        instructions=[told] if isinstance(told, str) and told else [],
-        model=str(body.get("model") or ""),
-        settings={key: value for key, value in body.items() if key not in ("input", "instructions", "model")},
-        follows=follows if isinstance(follows, str) else "",
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,6 @@ from harken.events import Error, Event, Metric, Output, Response
 from harken.events.base import clean
 from harken.formats import openai_chat, openai_responses
 from harken.formats.kit.jsonl import Record, encode
-from harken.formats.kit.openai import Speaker
 
 from .streams import WholeReply
 
@@ -146,19 +144,3 @@ def _text(value: Record, key: str) -> str:
 
 def _pretty(value: Any) -> str:
     return clean(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def messages_in(body: Record) -> list[Any]:
-    """What a request of the Responses API gives the model."""
-    given = body.get("input")
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": given}]
-    return list(given) if isinstance(given, Iterable) else []
-
-
-def item_events(item: Any) -> Iterator[Event]:
-    """One item of a request as events."""
-    yield from openai_responses.read_item(item, {"message_id": "@"}, _SPEAKER)
-
-
-_SPEAKER = Speaker()

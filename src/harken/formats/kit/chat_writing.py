@@ -19,7 +19,7 @@ from harken.events.base import clean
 from harken.formats.base import Loss, message_key
 
 from .anthropic import WHY, Arranger, Block, Said
-from .chat import FIELDS, PDF, is_sendable
+from .chat import FIELDS, PDF, SOUNDS, is_sendable
 from .jsonl import Record, parse
 from .openai import url_of
 
@@ -40,7 +40,7 @@ class ChatArranger(Arranger):
         "thinking": "a message has words or calls, and none of the model's came behind it",
         "names of tools": "one has at most 64 characters: letters, digits, `_` and `-`",
         "damaged pictures": "the API would refuse them, and with them everything else",
-        "files": "a message holds pictures and PDF documents alone",
+        "files": "a message holds pictures, sounds and PDF documents alone",
         "pictures of results": "a result holds words alone; they are in a message behind it",
         "error marks": "a failed call is told by its text alone",
         "ids of calls": f"one has at most {LONGEST_ID} characters",
@@ -59,6 +59,9 @@ class ChatArranger(Arranger):
         """The picture or document as a part of a message."""
         if image.data and image.media_type == PDF:
             return {"type": "file", "file": {"filename": "document.pdf", "file_data": url_of(image)}}
+        sound = image.media_type.removeprefix("audio/")
+        if image.data and sound in SOUNDS and sound != image.media_type:
+            return {"type": "input_audio", "input_audio": {"data": image.data, "format": sound}}
         if image.media_type and not image.media_type.startswith("image/"):
             self.lost["files"] += 1
             return None

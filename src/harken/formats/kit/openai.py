@@ -113,7 +113,26 @@ def _words_or_picture(part: Record) -> list[str | Image]:
     url = part.get("image_url") if part.get("type") in ("input_image", "image") else None
     if isinstance(url, (str, dict)):
         found.append(image_of(url["url"] if isinstance(url, dict) else url))
+    if (media := _file_or_sound(part)) is not None:
+        found.append(media)
     return found
+
+
+def _file_or_sound(part: Record) -> Image | None:
+    """A file or a sound that is a part of a message; one that the provider keeps is not in it."""
+    if part.get("type") == "input_audio":
+        return sound_of(part.get("input_audio"))
+    if part.get("type") == "input_file":
+        found = image_of(text_of(part.get("file_data")) or text_of(part.get("file_url")))
+        return found if found.data or found.url else None
+    return None
+
+
+def sound_of(inner: object) -> Image | None:
+    """A sound as a message has it."""
+    if not isinstance(inner, dict) or not text_of(inner.get("data")):
+        return None
+    return Image(media_type=f"audio/{text_of(inner.get('format')) or 'wav'}", data=inner["data"])
 
 
 def _message(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
