@@ -151,6 +151,7 @@ class ClientCall:
 
     def ended(self, body: bytes, problem: BaseException | None) -> None:
         """A body that the host read itself has come to its end."""
+        self.calls.open.pop(self, None)
         # A stream that is thrown away ends wherever its memory is taken back, also in the middle of a write to the log.
         if self.capture.session.lock._is_owned():  # type: ignore[attr-defined]
             self.calls.late.append((self, body, problem))
