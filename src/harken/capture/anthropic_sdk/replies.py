@@ -41,7 +41,7 @@ def read_message(reply: WholeMessage, request_id: str) -> ReadMessage:
     body = reply.body
     model, name = _text(body, "model"), _text(body, "id")
     found = ReadMessage(metadata={"response_id": name, **{key: body[key] for key in body if key not in _SAID}})
-    content = body.get("content")
+    content = body.get("content", [])
     refused = body.get("stop_reason") == "refusal"
     for block in content if isinstance(content, list) else [content]:
         event = _event(block, model)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from harken.formats.kit.jsonl import NotJson, Record, parse_document
+from harken.events.base import clean
+from harken.formats.kit.jsonl import NotJson, Record, parse, parse_document
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 """Deltas that add to a text of their block."""
@@ -13,6 +15,29 @@ _VALUES = {"signature_delta": ("signature",), "compaction_delta": ("content", "e
 """Deltas that say a value of their block whole."""
 INPUT = "partial_json"
 """Where the arguments of a call stand while they are not complete."""
+
+
+def framed_events(body: bytes) -> Iterator[Record]:
+    """The events of a stream of Bedrock's: each stands in a frame of AWS, as JSON that holds it in base64."""
+    at = 0
+    while at + _FRAME <= len(body):
+        length, heads = (int.from_bytes(body[at + place : at + place + 4], "big") for place in (0, 4))
+        if length < _FRAME or at + length > len(body):
+            return
+        said = parse(body[at + 12 + heads : at + length - 4]) or {}
+        try:
+            event = parse(b64decode(_text(said.get("bytes")), validate=True))
+        except ValueError:
+            event = None
+        if event is not None:
+            yield event
+        elif b":exception-type" in body[at + 12 : at + 12 + heads]:
+            yield {"type": "error", "error": said}
+        at += length
+
+
+_FRAME = 16
+"""The bytes of a frame beside its heads and what it says."""
 
 
 class WholeMessage(NamedTuple):
@@ -56,14 +81,15 @@ def _index(event: Record, blocks: Record | dict[int, Record]) -> int:
 
 
 def _grow(block: Record, delta: Record) -> None:
-    kind = delta.get("type")
+    kind = _text(delta.get("type"))
     if kind in _TEXTS:
         block.setdefault("type", _TEXTS[kind])
         block[_TEXTS[kind]] = _text(block.get(_TEXTS[kind])) + _text(delta.get(_TEXTS[kind]))
     elif kind == "input_json_delta":
         block[INPUT] = _text(block.get(INPUT)) + _text(delta.get("partial_json"))
     elif kind == "citations_delta":
-        block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
+        before = block.get("citations")
+        block["citations"] = [*(before if isinstance(before, list) else ()), delta.get("citation")]
     elif kind in _VALUES:
         block |= {key: delta[key] for key in _VALUES[kind] if key in delta}
     else:
@@ -74,7 +100,7 @@ def _close(block: Record) -> None:
     """All of a block has come: arguments are what their pieces say together."""
     if isinstance(text := block.get(INPUT), str):
         try:
-            block["input"] = parse_document(text.encode()) if text else block.get("input", {})
+            block["input"] = parse_document(clean(text).encode()) if text else block.get("input", {})
         except NotJson:
             return
         del block[INPUT]

@@ -13,8 +13,8 @@ from harken.formats.anthropic_messages import instructions_in, message_events
 from harken.formats.kit.jsonl import NotJson, Record, parse, parse_document
 from harken.log import Session
 
-from .replies import ReadMessage, read_message, unreadable
-from .streams import WholeMessage, join_events
+from .replies import read_message, unreadable
+from .streams import WholeMessage, framed_events, join_events
 
 MESSAGES = "/v1/messages"
 _NO_SETTING = ("messages", "system", "model")
@@ -58,7 +58,9 @@ class AnthropicCall(ClientCall):
 
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         request_id = response.headers.get("request-id") or response.headers.get("x-amzn-requestid") or ""
-        reply = _read(body, request_id)
+        framed = "vnd.amazon.eventstream" in response.headers.get("content-type", "")
+        whole = join_events(framed_events(body)) if framed else _joined(body)
+        reply = read_message(whole, request_id) if whole is not None else unreadable(body)
         if problem is not None:
             reply.metadata["error"] = f"{type(problem).__name__}: {problem}".removesuffix(": ")
         exchange.reply(
@@ -94,16 +96,14 @@ def _model(options: Any) -> str:
     return str(given.get("model") or "") if isinstance(given, dict) else ""
 
 
-def _read(body: bytes, request_id: str) -> ReadMessage:
-    """The reply, whether it came in one piece or not."""
+def _joined(body: bytes) -> WholeMessage | None:
+    """The reply in one piece, whether it came so or not; None where it is nothing of the API."""
     if body.lstrip()[:1] == b"{":
         try:
-            value = parse_document(body)
+            return WholeMessage(parse_document(body), whole=True)
         except NotJson:
-            return read_message(WholeMessage({}, whole=False), request_id)
-        return read_message(WholeMessage(value, whole=True), request_id)
+            return WholeMessage({}, whole=False)
     data = list(sent_events(body))
     if body.strip() and not data:
-        return unreadable(body)
-    events = [event for event in map(parse, data) if event is not None]
-    return read_message(join_events(events), request_id)
+        return None
+    return join_events(event for event in map(parse, data) if event is not None)

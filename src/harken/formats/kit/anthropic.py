@@ -30,7 +30,7 @@ BLOCKS = frozenset(
     {
         "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "server_tool_use",
         "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_use",
-        "mcp_tool_result", "tool_reference", "search_result", "container_upload", "fallback",
+        "mcp_tool_result", "tool_reference", "search_result", "container_upload", "fallback", "compaction",
     }
 )  # fmt: skip
 """The content blocks a message may hold."""
@@ -38,7 +38,6 @@ BLOCKS = frozenset(
 RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _SAYS = {"text": RESPONSE, **dict.fromkeys(("thinking", "redacted_thinking"), THINKING), **dict.fromkeys(_CALLS, CALL)}
-
 STAND_IN = "No result of this call was recorded."
 _STANDARD = (None, "", "standard", "default", "not_available", "global")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
@@ -114,6 +113,8 @@ def assistant_event(block: Any, model: str) -> Event:
         )
     if said == RESULT:
         return tool_result(block)
+    if kind == "compaction" and (summary := _text(block, "content")):
+        return System(subtype="compact_summary", message=clean(summary), metadata=encode(block))
     return Output(raw=encode(block), why=_why_block(block))
 
 
