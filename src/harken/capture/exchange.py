@@ -18,7 +18,9 @@ import orjson
 from harken.clock import now as present
 from harken.clock import to_datetime
 from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
+from harken.events.edits import summary_prompt
 from harken.events.prints import (
+    COMPACT_SUMMARY,
     CapturedConversation,
     Print,
     RequestPlace,
@@ -252,13 +254,15 @@ class Exchange:
         each: Sequence[Mapping[str, Any]] = (),
         entries: Mapping[int, Mapping[str, Any]] | None = None,
         thread: str = "",
+        also: Sequence[Metric] = (),
     ) -> None:
         """Log what the model answered.
 
         `metadata` is of the whole reply and stands with its first entry (`partial` where the stream broke, `attempts`
         where it was tried again; `response_id` is a name by which a request may follow it); `each` is of the entries
         one by one. `entries` has the fields of the entry that an `Output` is, by the number of the event. `thread` is
-        the provider's own name for the conversation."""
+        the provider's own name for the conversation. `also` are figures of what the provider did beside the reply. A
+        summary in the reply stands from then on for everything before it."""
         if self.done:
             return
         self.done = True
@@ -271,7 +275,9 @@ class Exchange:
         beside = [masked_value(one, capture.mask) for one in beside]
         events = [event.replace(cause=self.cause) for event in events]
         with capture.session.lock, capture.session.batch():
-            self._count(usage, capture.log(self.conversation, events, beside))
+            message_id = self._log_reply(events, beside)
+            for one in (usage, *also):
+                self._count(one, message_id)
         known = Conversations.of(capture.session)
         names = {thread, about.get("response_id"), *(event.api_id for event in events)}
         known.name(self.conversation, (name for name in names if isinstance(name, str)))
@@ -284,6 +290,30 @@ class Exchange:
             counts = {key: count for key, count in tokens.items() if count is not None}
             when = to_datetime(present())
             capture.tell(PromptExecuted(capture.adapter, capture.session_id, said, counts, when))
+
+    def _log_reply(self, events: Sequence[Event], beside: Sequence[dict[str, Any]]) -> str:
+        message_id, start = "", 0
+        for at, event in enumerate(events):
+            if isinstance(event, System) and event.subtype == COMPACT_SUMMARY and event.message:
+                self.capture.log(self.conversation, events[start:at], beside[start:at])
+                message_id, start = self._fold(event, beside[at]), at + 1
+        return self.capture.log(self.conversation, events[start:], beside[start:]) or message_id
+
+    def _fold(self, summary: System, beside: dict[str, Any]) -> str:
+        """The provider made a summary of the conversation, and hears nothing else of it from now on."""
+        start, end = self.conversation.fold()
+        edit = TranscriptEdit(
+            agent_id=self.conversation.agent_id,
+            action="compact",
+            start=start,
+            n=end,
+            content=summary.message,
+            cause=summary.cause,
+            api_id=summary.api_id,
+        )
+        (message_id,) = self.capture.session.append([edit], beside=[{"role": "assistant", **beside}])
+        self.conversation.say([[summary_prompt(summary.message)]])
+        return message_id
 
     def _count(self, usage: Metric | None, message_id: str) -> None:
         if usage is not None:

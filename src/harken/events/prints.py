@@ -21,6 +21,8 @@ from .tools import ToolCall, ToolResult
 
 Print = int
 """What two events have in common that say the same."""
+COMPACT_SUMMARY = "compact_summary"
+"""The subtype of the `system` event that is a provider's summary of what was said before."""
 _SPACES = re.compile(r"\s+")
 
 
@@ -37,8 +39,10 @@ def print_of(event: Event) -> Print | None:
             return hash(("result", event.id, _result(event.output), event.images))
         case System(subtype="instructions"):
             return hash(("system", _words(event.message)))
+        case System(subtype="compact_summary") if event.message:
+            return hash(("user", _words(event.message), ()))  # in a transcript a prompt stands for what was folded
         case System(subtype="compact_summary"):
-            return hash(("compaction", _words(event.message), _sealed(event.metadata)))
+            return hash(("compaction", _sealed(event.metadata)))
     return None
 
 
@@ -129,6 +133,12 @@ class CapturedConversation:
                 if len(self.chain) == 1 and self not in (alike := self._beginnings.setdefault(self.chain[0], [])):
                     alike.append(self)
             self.entries += any(map(is_entry, record))
+
+    def fold(self) -> tuple[int, int]:
+        """Everything behind the first instructions is about to become one entry; gives which entries these are."""
+        entries = self.entries
+        _, start = self.cut(0)
+        return start, entries
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""

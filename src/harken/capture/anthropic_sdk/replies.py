@@ -28,6 +28,8 @@ class ReadMessage:
     entries: dict[int, dict[str, Any]] = field(default_factory=dict)
     """The entries that no event says, by the number of the event that keeps them."""
     usage: Metric | None = None
+    also: list[Metric] = field(default_factory=list)
+    """What was used beside it: by a compaction, whose figures are not among those of the message."""
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def add(self, event: Event, about: dict[str, Any] | None = None) -> None:
@@ -53,12 +55,22 @@ def read_message(reply: WholeMessage, request_id: str) -> ReadMessage:
     if isinstance(usage := body.get("usage"), dict):
         stop = _text(body, "stop_reason")
         found.usage = usage_metric(usage, model=model, stop_reason=stop, api_id=name, request_id=request_id)
+        found.also = [
+            usage_metric(one, model=model, api_id=f"{name}:compaction:{number}", request_id=request_id)
+            for number, one in enumerate(_compactions(usage))
+        ]
     if reply.error:
         _failed(found, reply.error)
     elif not found.events and not reply.whole:
         found.add(Error(message="the reply ended before anything came"))
     found.metadata |= {"request_id": request_id or None, "partial": None if reply.whole else True}
     return found
+
+
+def _compactions(usage: Record) -> list[Record]:
+    iterations = usage.get("iterations")
+    found = iterations if isinstance(iterations, list) else []
+    return [one for one in found if isinstance(one, dict) and one.get("type") == "compaction"]
 
 
 def _event(block: Any, model: str) -> Event:
@@ -76,12 +88,12 @@ def _about(block: Any, event: Event, *, refused: bool) -> dict[str, Any]:
             return {"kind": "refusal" if refused else None, "citations": block.get("citations") or None}
         case Thinking():
             return {"redacted": True} if block.get("type") == "redacted_thinking" else {}
+        case System():
+            return {key: block.get(key) for key in ("encrypted_content", "signature")}
         case ToolCall() | ToolResult():
             more = {"type": block.get("type") if block.get("type") != "tool_use" else None}
             more |= {"server": block.get("server_name"), "caller": block.get("caller")}
             return {**more, "kind": "server_tool"} if isinstance(event, ToolResult) else more
-        case System():
-            return {"encrypted_content": block.get("encrypted_content")}
     return {}
 
 

@@ -69,6 +69,7 @@ class AnthropicCall(ClientCall):
             metadata={**reply.metadata, "attempts": self.attempts if self.attempts > 1 else None},
             each=reply.each,
             entries=reply.entries,
+            also=reply.also,
         )
 
     def about(self, problem: BaseException) -> dict[str, Any]:
@@ -81,13 +82,26 @@ def captured_request(body: Record, messages: list[Any], model: str) -> CapturedR
     thread = body.get("thread")
     follows = thread.get("previous_message_id") if isinstance(thread, dict) else None
     return CapturedRequest(
-        messages=messages,
+        messages=since_compaction(messages),
         read=message_events,
         instructions=instructions_in(body.get("system")),
         model=str(body.get("model") or model),
         settings={key: value for key, value in body.items() if key not in _NO_SETTING},
         follows=follows if isinstance(follows, str) else "",
     )
+
+
+def since_compaction(messages: list[Any]) -> list[Any]:
+    """What the model hears of a history: a summary in it stands for everything before it, also where the host sends
+    that all the same."""
+    for at in range(len(messages) - 1, -1, -1):
+        content = messages[at].get("content") if isinstance(messages[at], dict) else None
+        blocks = content if isinstance(content, list) else []
+        for place in range(len(blocks) - 1, -1, -1):
+            block = blocks[place]
+            if isinstance(block, dict) and block.get("type") == "compaction" and block.get("content"):
+                return [{**messages[at], "content": blocks[place:]}, *messages[at + 1 :]]
+    return messages
 
 
 def _model(options: Any) -> str:
