@@ -234,6 +234,51 @@ def test_every_way_to_ask_is_captured(session: Session, way: Any) -> None:
         assert "partial" not in metadata(session)[-1]
 
 
+async def later_raw(client: Any) -> None:
+    await (await client.messages.with_raw_response.create(messages=question(), **ASKED)).parse()
+
+
+async def later_streaming_response(client: Any) -> None:
+    async with client.messages.with_streaming_response.create(messages=question(), **ASKED) as response:
+        await response.parse()
+
+
+async def later_events(client: Any) -> None:
+    async for _ in await client.messages.create(messages=question(), stream=True, **ASKED):
+        pass
+
+
+async def later_words(client: Any) -> None:
+    async with client.with_options(timeout=5).messages.stream(messages=question(), **ASKED) as stream:
+        async for _ in stream.text_stream:
+            pass
+
+
+@pytest.mark.parametrize("way", [later_raw, later_streaming_response, later_events, later_words])
+def test_every_way_to_ask_without_waiting_is_captured(session: Session, way: Any) -> None:
+    async def run(url: str) -> None:
+        async with AsyncAnthropic(api_key="k", base_url=url) as client:
+            await way(capture.anthropic(client, session))
+
+    with scripted([Say(ANSWER)]) as (model, url):
+        asyncio.run(run(url))
+
+        assert on_the_wire(model) == captured(session)
+        assert "partial" not in metadata(session)[-1]
+
+
+def test_middleware_that_asks_twice_makes_two_requests(session: Session) -> None:
+    def twice(request: Any, call_next: Any) -> Any:
+        call_next(request)
+        return call_next(request.copy(body={**request.json, "messages": question("And now?")}))
+
+    with scripted([Say("one")], [Say("two")]) as (_, url), sync_client(url, middleware=[twice]) as client:
+        assert "two" == ask(capture.anthropic(client, session)).content[0].text
+
+    assert [SYSTEM, QUESTION, "one"] == [content for _, content, *_ in captured(session)]
+    assert [SYSTEM, "And now?", "two"] == [content for _, content, *_ in captured(session, "conversation:2")]
+
+
 def test_a_structured_answer_is_captured_as_it_was_said(session: Session) -> None:
     class Size(BaseModel):
         bytes: int

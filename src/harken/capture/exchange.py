@@ -310,6 +310,7 @@ class Exchange:
             content=summary.message,
             cause=summary.cause,
             api_id=summary.api_id,
+            time=self.capture.time,
         )
         (message_id,) = self.capture.session.append([edit], beside=[{"role": "assistant", **beside}])
         self.conversation.say([[summary_prompt(summary.message)]])
