@@ -167,6 +167,6 @@ class TestAPluginThatCannotBeUsed:
         desk.harken("import", "--runtime", "vim", check=2)
         assert "error: there is no runtime 'vim'" in desk.errors
         assert (
-            "hint: those that can import: claude-code, codex, harken, std-001, std-008, ledger, notebook, scribe"
+            "hint: those that can import: claude-code, codex, harken, std-001, std-008, otel, ledger, notebook, scribe"
             in desk.errors
         )

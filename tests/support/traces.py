@@ -143,3 +143,15 @@ LOOP = (
 )
 """An agent that uses a tool."""
 SAMPLES = (document(*LOOP), b"\n".join(document(one) for one in reversed(LOOP)) + b"\n")
+ASKS = said("assistant", call("c9", "research", {}))
+FIND, FOUND = said("user", "Find it."), said("tool", result("c9", "Found."))
+AGENTS = (
+    agent("1", "boss", lasts=20),
+    chat("2", [ASKED], [ASKS], {"gen_ai.usage.output_tokens": 1}, parent="1"),
+    tool("3", "research", "c9", at=2, lasts=6, parent="1"),
+    span("4", "POST /mcp", {"http.route": "/mcp"}, at=3, lasts=4, parent="3"),
+    agent("5", "helper", at=3, lasts=4, parent="4"),
+    chat("6", [FIND], [said("assistant", "Found.")], {"gen_ai.usage.output_tokens": 2}, at=4, parent="5"),
+    chat("7", [ASKED, ASKS, FOUND], [TOLD], {"gen_ai.usage.output_tokens": 4}, at=10, parent="1"),
+)
+"""An agent whose tool asks another agent."""

@@ -98,7 +98,7 @@ def _none_with(prefix: str) -> str:
 
 
 NO_PROJECT = "sessions that an earlier Harken imported have no project until `harken import --verify` reads them again"
-_NAMES_NONE = frozenset({"harken", "std-001", "std-008"})
+_NAMES_NONE = frozenset({"harken", "std-001", "std-008", "otel"})
 """Whose sessions never say in which folder they were held."""
 
 

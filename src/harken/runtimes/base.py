@@ -310,7 +310,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 GROUP = "harken.runtimes"
 OURS = {"claude-code": "claude_code", "codex": "codex", "harken": "harken"}
-OURS |= {"std-001": "std.std_001", "std-008": "std.std_008"}
+OURS |= {"std-001": "std.std_001", "std-008": "std.std_008", "otel": "otel"}
 
 
 class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):

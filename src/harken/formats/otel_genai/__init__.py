@@ -18,6 +18,8 @@ from .reading import count_places, read, read_conversation
 from .spans import BREAK, is_telemetry
 
 _WORDS = (b"gen_ai.", b"openinference.", b"llm.", b"traceloop.", b"ai.operationId")
+SURE = 90
+"""The score of a file that speaks of a model."""
 
 
 def _write(events: Sequence[Event]) -> Written:
@@ -43,13 +45,13 @@ def _line(part: bytes) -> bytes:
     return b"".join(encode(one) + b"\n" for one in (value if isinstance(value, list) else [value]))
 
 
-def _claim(head: bytes, path: str = "") -> Claim:
+def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is: by the first object, and whether a model is spoken of near the beginning."""
     # A line may be an object; a document may go over many lines.
     if not is_telemetry(next(iter(read_head(head, most=1)), None)) and not is_telemetry(parse_beginning(head)):
         return NO_CLAIM
     if any(word in head for word in _WORDS):
-        return Claim(score=90, reason="it has spans of OpenTelemetry that speak of a model")
+        return Claim(score=SURE, reason="it has spans of OpenTelemetry that speak of a model")
     return Claim(score=55, reason="it has spans of OpenTelemetry")
 
 
@@ -58,7 +60,7 @@ FORMAT = Format(
     media_type="application/json",
     description="A trace of OpenTelemetry as OTLP/JSON: `resourceSpans` with GenAI attributes, one object or several.",
     join=_join,
-    claim=_claim,
+    claim=claim,
     reader=read,
     conversation_reader=read_conversation,
     writer=_write,

@@ -11,7 +11,7 @@ from harken.events.session import TranscriptEdit
 from harken.formats.kit.jsonl import encode
 
 from .calls import ModelSpan, failure_of, output_events
-from .spans import SpanDocument, read_documents
+from .spans import SpanDocument, TraceSpan, read_documents
 from .telling import Teller
 from .usage import usage_of
 
@@ -34,6 +34,18 @@ def read_conversation(data: bytes) -> list[Event]:
     return [event for entry in transcript(event for event in events if event.agent_id == main) for event in entry]
 
 
+def spans_by_agent(data: bytes) -> dict[str, list[TraceSpan]]:
+    """The spans that tell of each agent, in the order in which the agents began."""
+    found: dict[str, list[TraceSpan]] = {}
+    agents = 0
+    for document in read_documents(data):
+        told = _SpanReader(agents, 0)
+        told.run(document)
+        agents = told.agents
+        found |= told.tellers()
+    return found
+
+
 def count_places(data: bytes) -> int:
     """How many records there are that no span names."""
     return len({event.message_id for event in read(data) if event.message_id.startswith("@")})
@@ -49,6 +61,8 @@ class _SpanReader(Teller):
         self.events: list[Event] = []
         self._open: dict[tuple[str, str], CapturedConversation] = {}
         self._named: dict[str, int] = {}
+        self._tellers: dict[str, dict[tuple[str, str], TraceSpan]] = {}
+        """By agent: the spans that tell of it, and its own."""
 
     def run(self, document: SpanDocument) -> list[Event]:
         self.tell(self.spans.place(document.spans))
@@ -66,6 +80,8 @@ class _SpanReader(Teller):
         else:
             message_id = f"@{self.records}"
             self.records += 1
+        if agent_id:
+            self._note_teller(agent_id)
         for index, event in enumerate(events):
             own = {"message_id": message_id, "agent_id": agent_id, "time": time, "index": index}
             self.events.append(event.replace(**own, api_id=event.api_id or api_id))
@@ -81,6 +97,17 @@ class _SpanReader(Teller):
             conversation.say([events])
         self.heard(conversation, events, message_id)
         return message_id
+
+    def _note_teller(self, agent_id: str) -> None:
+        """What is being told is told by the present span, within that of its agent."""
+        if (found := self.current) is not None:
+            agent = self.run_of(found).agent
+            spans = [found.span] if agent is None else [agent.span, found.span]
+            self._tellers.setdefault(agent_id, {}).update({one.key: one for one in spans})
+
+    def tellers(self) -> dict[str, list[TraceSpan]]:
+        """By agent, the spans that tell of it."""
+        return {agent_id: list(spans.values()) for agent_id, spans in self._tellers.items()}
 
     def begin(self, name: str, parent: str, cause: str, found: ModelSpan) -> CapturedConversation:
         self.agents += 1

@@ -35,6 +35,7 @@ from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
 
 from .calls import NEW
+from .spans import TraceSpan
 
 WHY = {
     "notices": "they are for people, not for the model",
@@ -246,6 +247,30 @@ class _TraceWriter:
         return ids.artifact_id(f"{self._trace} {agent_id}".encode())[:16]
 
 
+def trace_of(spans: Sequence[TraceSpan]) -> bytes:
+    """Spans that were read, written again: what they say, whoever wrote them first."""
+    made = [_written(span) for span in spans]
+    return encode({"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}) + b"\n" if made else b""
+
+
+def _written(span: TraceSpan) -> Record:
+    status = {"status": {"code": 2, "message": span.failure}} if span.failed else {}
+    return {
+        "traceId": span.trace_id,
+        "spanId": span.span_id,
+        **({"parentSpanId": span.parent_id} if span.parent_id else {}),
+        "name": span.name,
+        "startTimeUnixNano": str((span.start or 0) * 1000),
+        "endTimeUnixNano": str((span.end or 0) * 1000),
+        "attributes": _attributes(span.attributes),
+        "events": [
+            {"name": one.name, "timeUnixNano": str((one.time or 0) * 1000), "attributes": _attributes(one.attributes)}
+            for one in span.events
+        ],
+        **status,
+    }
+
+
 def _what(event: Event) -> str:
     """What is lost with an event that no span has a place for."""
     if isinstance(event, Output):
@@ -327,6 +352,12 @@ def _attributes(about: Record) -> list[Record]:
 
 
 def _value(value: Any) -> Record:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": _attributes(value)}}
     if isinstance(value, list):
         return {"arrayValue": {"values": [_value(one) for one in value]}}
     if isinstance(value, int):
