@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .claude_agent_sdk.options import claude_agent as claude_agent
     from .google_sdk.wrapping import google as google
     from .litellm_sdk.wrapping import litellm as litellm
+    from .openai_sdk.adapter import OpenAIAdapter as OpenAIAdapter
+    from .openai_sdk.adapter import OpenAIModelConfig as OpenAIModelConfig
     from .openai_sdk.wrapping import openai as openai
     from .recorder import MultiAgentRecorder as MultiAgentRecorder
     from .spans.capturing import otel_processor as otel_processor
@@ -42,6 +44,8 @@ _HOME = {
     "JsonlSliceFactory": "harken.log.slices",
     "MemorySliceFactory": "harken.log.slices",
     "MultiAgentRecorder": "harken.capture.recorder",
+    "OpenAIAdapter": "harken.capture.openai_sdk.adapter",
+    "OpenAIModelConfig": "harken.capture.openai_sdk.adapter",
     "PromptExecuted": "harken.capture.telemetry",
     "PromptRendered": "harken.capture.telemetry",
     "Session": "harken.log",
