@@ -185,6 +185,12 @@ def test_arguments_that_are_no_part_of_the_request_are_not_kept(came: Came) -> N
     assert {"adapter": "litellm", "model": "openai/gpt-4o-mini", "temperature": 0.5} == notice
 
 
+def test_secrets_are_masked_where_the_caller_asks(came: Came) -> None:
+    question, answer = said(came["masked"])
+    assert "Which key?" == question
+    assert answer.startswith("Your key is ") and "Zx9Zx9" not in json.dumps(came["masked"]["metadata"]) + answer
+
+
 def test_capture_that_fails_is_told_once_and_not_raised(came: Came) -> None:
     assert ["Hello.", "Hello."] == came["capture_fails"]["answer"]
     assert 1 == came[""]["stderr"].count("capture failed")

@@ -24,9 +24,9 @@ from harken import Session
 from harken.capture import TranscriptEntry
 from harken.capture import litellm as capturing
 from harken.events import Metric
+from support.litellm_loop import Json, loop, loop_later, user
 from support.openai_loop import (
     QUESTION,
-    RESULTS,
     SYSTEM,
     TURNS,
     captured,
@@ -38,7 +38,6 @@ from support.openai_loop import (
 )
 from support.scripted_model import Break, Call, Cue, Hold, Refuse, Say, ScriptedModel, Think
 
-Json = dict[str, Any]
 Program = Callable[[Any, Json], Any]
 PROGRAMS: dict[str, tuple[Program, tuple[Cue, ...]]] = {}
 MODEL = "openai/gpt-4o-mini"
@@ -52,41 +51,6 @@ def program(*turns: Cue) -> Callable[[Program], Program]:
         return function
 
     return added
-
-
-def user(words: str) -> Json:
-    return {"role": "user", "content": words}
-
-
-def joined(chunks: Any, messages: list[Any]) -> Any:
-    """The message that chunks are."""
-    return litellm.stream_chunk_builder(list(chunks), messages=messages).choices[0].message
-
-
-def results(message: Any) -> list[Json]:
-    return [{"role": "tool", "tool_call_id": one.id, "content": RESULTS[one.id]} for one in message.tool_calls or ()]
-
-
-def loop(completion: Any, how: Json, *, stream: bool = False) -> None:
-    """A researcher's loop: ask, use the tools that are asked for, ask again."""
-    messages: list[Any] = [{"role": "system", "content": SYSTEM}, user(QUESTION)]
-    while True:
-        reply = completion(messages=messages, tools=chat_tools(), stream=stream, **how)
-        messages.append(joined(reply, messages) if stream else reply.choices[0].message)
-        if not (given := results(messages[-1])):
-            return
-        messages += given
-
-
-async def loop_later(completion: Any, how: Json, *, stream: bool = False) -> None:
-    messages: list[Any] = [{"role": "system", "content": SYSTEM}, user(QUESTION)]
-    while True:
-        reply = await completion(messages=messages, tools=chat_tools(), stream=stream, **how)
-        chunks = [chunk async for chunk in reply] if stream else []
-        messages.append(joined(chunks, messages) if stream else reply.choices[0].message)
-        if not (given := results(messages[-1])):
-            return
-        messages += given
 
 
 # -- the wrapper -------------------------------------------------------------------------------------------------------
@@ -358,6 +322,11 @@ def capture_fails(capture: Any, how: Json) -> list[str]:
     with capture:
         replies = [ask(messages=[user("Hi.")], **how) for ask in (capture.completion, litellm.completion)]
     return [reply.choices[0].message.content for reply in replies]
+
+
+@program([Say("Your key is sk-ant-api03-" + "Zx9" * 31 + "AA.")])
+def masked(capture: Any, how: Json) -> None:
+    capturing(capture.capture.session, mask=True).completion(messages=[user("Which key?")], **how)
 
 
 @program([Say("Hello.")], [Say("Hello.")])
