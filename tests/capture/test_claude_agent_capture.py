@@ -145,7 +145,6 @@ def nested(path: Path) -> None:
         ({"depth": 0}, {"primary"}),
         ({"subagents": False}, {"primary"}),
     ],
-    ids=str,
 )
 def test_sub_agents_are_captured_to_the_depth_that_was_asked_for(
     session: Session, path: Path, how: Any, sources: set[str]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from weakref import WeakSet
 
 from harken.events import Error, Event
 from harken.events.edits import is_entry, transcript
@@ -15,13 +17,15 @@ from harken.events.prints import (
     find_conversation,
     shared_links,
 )
-from harken.formats.session_log import events_of
+from harken.formats.session_log import ENTRY, events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import CONVERSATION
 from harken.log import Session
 from harken.log.sources import agent_of, source_of
 
+EDIT = "transcript_edit"
+_SAID = (ENTRY, EDIT)
 REQUEST = "request"
 """The subtype of the notice that a request was about to be sent; a reply names it as its cause."""
 
@@ -35,13 +39,16 @@ class Conversations:
         self._beginnings: ByBeginning = {}
         self.by_reply: dict[str, CapturedConversation] = {}
         """By the provider's id of a reply or of a conversation."""
+        self.waiting: WeakSet[Any] = WeakSet()
+        """Exchanges that may still get a reply."""
+        self.own: set[str] = set()
+        """Records that a capture logged, and of which its conversation knows already."""
         if not session.readonly:
             mark_missing(session)
         for agent_id, info in session.agents.items():
             if info.entries and info.role != "hook":
-                source = source_of(session, agent_id)
-                name = source.removeprefix(CONVERSATION) if source.startswith(CONVERSATION) else ""
-                self._all.append(self._read(agent_id, name))
+                self._all.append(self._read(agent_id, self._name(agent_id)))
+        session.line_observers.append(self._heard)
 
     @classmethod
     def of(cls, session: Session) -> Conversations:
@@ -53,6 +60,11 @@ class Conversations:
 
     def _read(self, agent_id: str, name: str) -> CapturedConversation:
         found = CapturedConversation(agent_id, name, self._beginnings)
+        self._read_into(found)
+        return found
+
+    def _read_into(self, found: CapturedConversation) -> None:
+        agent_id = found.agent_id
         names: dict[str, list[str]] = {}
         events: list[Event] = []
         for line in self._session.records_of([agent_id]):
@@ -63,7 +75,43 @@ class Conversations:
             if head := next(filter(is_entry, record), None):
                 found.say([record])
                 self.name(found, names.get(head.message_id, ()))
-        return found
+
+    def _heard(self, lines: Sequence[LogLine]) -> None:
+        """Somebody else may log what an agent says and hears, and edit it."""
+        others = [line for line in lines if not self._is_own(line) and line.get("event_type") in _SAID]
+        by_agent = {one.agent_id: one for one in self._all} if others else {}
+        stale: set[str] = set()
+        for line in others:
+            agent_id = str(line.get("agent_id"))
+            if agent_id in stale or self._session.agents[agent_id].role == "hook":
+                continue
+            if agent_id not in by_agent or line["event_type"] == EDIT or line.get("index"):
+                stale.add(agent_id)
+            elif any(map(is_entry, events := events_of(line))):
+                by_agent[agent_id].say([events])
+        for agent_id in stale:
+            self._read_anew(agent_id, by_agent.get(agent_id))
+
+    def _is_own(self, line: LogLine) -> bool:
+        if (message_id := str(line.get("message_id"))) not in self.own:
+            return False
+        self.own.discard(message_id)
+        return True
+
+    def _read_anew(self, agent_id: str, known: CapturedConversation | None) -> None:
+        if known is None:
+            self._all.append(self._read(agent_id, self._name(agent_id)))
+        else:
+            known.forget()
+            self._read_into(known)
+
+    def _name(self, agent_id: str) -> str:
+        source = source_of(self._session, agent_id)
+        return source.removeprefix(CONVERSATION) if source.startswith(CONVERSATION) else ""
+
+    def is_waited_for(self, conversation: CapturedConversation) -> bool:
+        """Whether a reply may still come to a request of this conversation."""
+        return any(one.conversation is conversation and not one.done for one in tuple(self.waiting))
 
     def name(self, conversation: CapturedConversation, names: Iterable[str]) -> None:
         """The provider's names for what was said last, or for the whole conversation."""
@@ -82,10 +130,14 @@ class Conversations:
         """The conversation that a request goes on with; None where it shares a beginning with none."""
         return find_conversation(self._all, prints, self._beginnings)
 
-    def named(self, name: str, prints: Sequence[Print], model: str) -> RequestPlace:
+    def named(self, name: str, prints: Sequence[Print], model: str, follows: str) -> RequestPlace:
         """The conversation of a name, whatever it shares with the request; a new one where there is none."""
         for conversation in self._all:
             if conversation.name == name:
+                if follows:
+                    whole = len(conversation.chain)
+                    length = conversation.replies.get(follows, whole)
+                    return RequestPlace(conversation, 0, altered=length < whole, after=length)
                 shared = shared_links(conversation.chain, chain(0, prints))
                 return RequestPlace(conversation, shared, altered=shared < len(conversation.chain))
         return RequestPlace(self.begin(name, model), 0, altered=False)

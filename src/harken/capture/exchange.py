@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -17,6 +18,7 @@ import orjson
 
 from harken.clock import now as present
 from harken.clock import to_datetime
+from harken.errors import HarkenError
 from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
 from harken.events.edits import summary_prompt
 from harken.events.prints import (
@@ -35,6 +37,7 @@ from harken.log import Session
 from harken.log.choosing import chosen
 
 from .conversations import REQUEST, Conversations
+from .late import PlaceOfReply, aside
 from .mask import Mask, masked, masked_value, masking
 from .telemetry import PromptExecuted, PromptRendered, ToolInvoked
 
@@ -104,7 +107,10 @@ class Capture:
         """Calls whose result was not sent yet."""
         self.time: int | None = None
         """When what is logged happened, where that was not now."""
-        Conversations.of(session)
+        try:
+            Conversations.of(session)
+        except HarkenError as problem:  # the log cannot be written now; it is tried again
+            warn_once(self, problem)
 
     @property
     def session_id(self) -> str:
@@ -121,7 +127,9 @@ class Capture:
             place = self._place(request, [one for own in prints for one in own])
             with session.batch():
                 exchange = self._log_request(request, raw, prints, place)
-        self._tell_all()
+            told, self._untold = self._untold, []
+        for event in told:
+            self.tell(event)
         return exchange
 
     def _prints_of(self, text: bytes, read: Reader) -> tuple[Print, ...]:
@@ -139,10 +147,14 @@ class Capture:
     def _place(self, request: CapturedRequest, prints: Sequence[Print]) -> RequestPlace | None:
         known = Conversations.of(self.session)
         if (name := chosen(self.session)) is not None:
-            return known.named(name, prints, request.model)
+            return known.named(name, prints, request.model, request.follows)
         if request.placed is not None:
             return request.placed(prints)
-        return known.after(request.follows) if request.follows else known.find(prints)
+        if request.follows:
+            return known.after(request.follows)
+        found = known.find(prints)
+        # Two that are asked at the same time and differ are two conversations: neither takes the other's words back.
+        return None if found is not None and found.altered and known.is_waited_for(found.conversation) else found
 
     def _log_request(
         self,
@@ -156,8 +168,7 @@ class Capture:
         if place is not None and place.altered:
             shared, keep = conversation.cut(shared if place.after is None else place.after)
             shared = shared if place.after is None else 0
-            edit = TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep, time=self.time)
-            self.session.append([edit])
+            self.log_cut(conversation, keep)
         self._log_instructions(request, raw, conversation)
         new: list[int] = []
         for number, own in enumerate(prints):
@@ -198,7 +209,8 @@ class Capture:
                 params = plain(_loaded(call.input))
                 params = params if isinstance(params, dict) else None
                 when = to_datetime(present())
-                self.tell(ToolInvoked(self.adapter, self.session_id, call.name, call.id, params, event.output, when))
+                told = ToolInvoked(self.adapter, self.session_id, call.name, call.id, params, event.output, when)
+                self._untold.append(told)
 
     def _log_notice(self, request: CapturedRequest, conversation: CapturedConversation) -> str:
         """That the request goes out. Settings that are as they were the last time are not said again."""
@@ -220,18 +232,24 @@ class Capture:
         ]
         if not placed:
             return ""
-        message_id = self.session.append(placed, beside=beside)[0]
+        with self.session.batch():
+            message_id = self.session.append(placed, beside=beside)[0]
+            Conversations.of(self.session).own.add(message_id)
         conversation.say([placed])
         return message_id
 
-    def _tell_all(self) -> None:
-        told, self._untold = self._untold, []
-        for event in told:
-            self.tell(event)
+    def log_cut(self, conversation: CapturedConversation, keep: int) -> None:
+        """Log that of a conversation so many entries stay."""
+        with self.session.batch():
+            edit = TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep, time=self.time)
+            Conversations.of(self.session).own.update(self.session.append([edit]))
 
     def tell(self, event: object) -> None:
-        """Put something on the bus and into its slice."""
-        self.session.dispatch(event)
+        """Put something on the bus and into its slice. What it tells of is logged, whatever becomes of this."""
+        try:
+            self.session.dispatch(event)
+        except Exception as problem:  # noqa: BLE001
+            warn_once(self, problem)
 
 
 class Exchange:
@@ -243,6 +261,9 @@ class Exchange:
         self.cause = cause
         self.model = model
         self.done = False
+        self._place = PlaceOfReply(conversation)
+        self._known = Conversations.of(capture.session)
+        self._known.waiting.add(self)
 
     @never_raising
     def reply(
@@ -275,12 +296,16 @@ class Exchange:
         beside = [masked_value(one, capture.mask) for one in beside]
         events = [event.replace(cause=self.cause) for event in events]
         with capture.session.lock, capture.session.batch():
-            message_id = self._log_reply(events, beside)
+            place = self._place.find(events)
+            if place.cut is not None:
+                capture.log_cut(self.conversation, place.cut)
+            told = events if place.stands else aside(events, beside, is_said=place.is_said)
+            message_id = self._log_reply(told, beside)
             for one in (usage, *also):
                 self._count(one, message_id)
-        known = Conversations.of(capture.session)
-        names = {thread, about.get("response_id"), *(event.api_id for event in events)}
-        known.name(self.conversation, (name for name in names if isinstance(name, str)))
+            if place.stands or place.is_said:
+                names = {thread, about.get("response_id"), *(event.api_id for event in events)}
+                self._known.name(self.conversation, (name for name in names if isinstance(name, str)))
         for event in events:
             if isinstance(event, ToolCall):
                 capture.calls[event.id] = event
@@ -313,6 +338,7 @@ class Exchange:
             time=self.capture.time,
         )
         (message_id,) = self.capture.session.append([edit], beside=[{"role": "assistant", **beside}])
+        self._known.own.add(message_id)
         self.conversation.say([[summary_prompt(summary.message)]])
         return message_id
 
@@ -341,7 +367,7 @@ class Exchange:
         with capture.session.lock, capture.session.batch():
             links = chain(0, (one for own in prints for one in own))
             shared, keep = conversation.cut(shared_links(conversation.chain, links))
-            capture.session.append([TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep)])
+            capture.log_cut(conversation, keep)
             message_id = ""
             for number, record in enumerate(records):
                 if shared <= 0:
@@ -369,7 +395,5 @@ def _beside(*said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(text: bytes) -> Any:
-    try:
+    with suppress(orjson.JSONDecodeError):
         return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from msgspec import structs
+
 from harken import secrets
 from harken.errors import BadRequest
 from harken.events import Event
@@ -44,6 +46,8 @@ def masked(events: Iterable[Event], mask: Callable[[str], str] | None) -> Iterat
                 text = given.decode("utf-8", "replace")
                 if (new := mask(text)) != text:
                     changes[name] = new.encode("utf-8", "replace")
+        if images := getattr(event, "images", ()):
+            changes["images"] = tuple(structs.replace(image, url=mask(image.url or "")) for image in images)
         yield event.replace(**changes) if changes else event
 
 
@@ -54,5 +58,5 @@ def masked_value(value: Any, mask: Callable[[str], str] | None) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
-        return {key: masked_value(inner, mask) for key, inner in value.items()}
+        return {masked_value(key, mask): masked_value(inner, mask) for key, inner in value.items()}
     return [masked_value(inner, mask) for inner in value] if isinstance(value, list) else value

@@ -116,6 +116,8 @@ class CapturedConversation:
         self.compactions: set[Print] = set()
         self.replies: dict[str, int] = {}
         """By the provider's names of replies: how many prints there were after each."""
+        self.answered = (0, 0)
+        """The place of the last captured reply among the prints."""
 
     def say(self, records: Iterable[Sequence[Event]]) -> None:
         """Records were added to the transcript."""
@@ -139,6 +141,11 @@ class CapturedConversation:
         entries = self.entries
         _, start = self.cut(0)
         return start, entries
+
+    def forget(self) -> None:
+        """Nothing of it is known any more: it is read anew."""
+        self.cut(0)
+        self.entries, self.instructions, self.compactions = 0, {}, set()
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""

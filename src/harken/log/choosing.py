@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,5 +33,6 @@ class ChosenConversation:
 
     def __exit__(self, *_: Any) -> None:
         if self._token is not None:
-            self._variable.reset(self._token)
+            with suppress(ValueError):  # entered in one thread or task and left in another, which chose nothing
+                self._variable.reset(self._token)
             self._token = None
