@@ -19,7 +19,8 @@ class EventBus:
         self._handlers: list[tuple[type, Callable[[Any], object]]] = []
 
     def subscribe(self, type: type[T], handler: Callable[[T], object]) -> Callable[[], None]:
-        """Call `handler` with every such event from now on; what is returned ends that."""
+        """Call `handler` with every such event from now on, in the thread that dispatches; what is returned ends that.
+        It must not wait for another thread that dispatches into the same session."""
         mine = (type, handler)
         with self._lock:
             self._handlers = [*self._handlers, mine]
