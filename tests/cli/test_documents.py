@@ -160,7 +160,7 @@ def test_the_days_jobs_have_json_and_the_last_is_shown_before_it_is_done(desk: P
 
 
 def test_the_log_of_the_readme_is_written_and_looked_at_as_it_says(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, asking = blocks(ROOT / "README.md", "python")
+    scene, asking, _ = blocks(ROOT / "README.md", "python")
     exec(compile(scene.replace("scripted:", f"scripted:{ROOT}/"), "README.md", "exec"), {"__name__": "readme"})
     shell = commands(ROOT / "README.md")
     looks = [line for line in shell[shell.index("harken view dialog demo.jsonl Jack Jill") :] if "view" in line]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .dispatching import SliceAccess, SliceStore
     from .session import Session
     from .slices import SliceFactoryConfig, SlicePolicy
+    from .sources import KnownSources
 
 T = TypeVar("T")
 
@@ -28,6 +29,8 @@ class Sliced:
     _slices: SliceStore | None = None
     closers: list[Callable[[], object]] | None = None
     """Called before the session is closed, by whoever still has something to log."""
+    sources: KnownSources | None = None
+    """Which agent is which source of entries; looked for when one is first asked for."""
     chosen: ContextVar[str | None] | None = None
     """The conversation that was chosen by hand; each thread and task has its own."""
 

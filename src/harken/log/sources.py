@@ -60,7 +60,7 @@ def agent_of(session: Session, source: str, *, language_model: str | None = None
 def _known(session: Session, source: str) -> str | None:
     """The last agent whose source it is; of those that were looked at before only the ones not logged as made are
     looked at again, since these may still turn out to be another's."""
-    sources: _Sources = session.extensions.setdefault("sources", _Sources())
+    sources = session.sources = session.sources or KnownSources()
     for agent_id in islice(session.agents, sources.seen, None):
         sources.seen += 1
         if not session.agents[agent_id].created:
@@ -71,7 +71,7 @@ def _known(session: Session, source: str) -> str | None:
     return sources.agents.get(source) or next(unsure, None)
 
 
-class _Sources:
+class KnownSources:
     """What is known of the agents of a session by their sources."""
 
     def __init__(self) -> None:
