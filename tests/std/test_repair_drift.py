@@ -9,6 +9,7 @@ import pytest
 
 from harken.formats.std.checking.rules import validate_bytes
 from harken.formats.std.document import dumps, loads
+from harken.formats.std.parts import orchestrator
 from harken.formats.std.repairing.repair import Repaired, repair
 from support.std_documents import multi, single
 
@@ -50,6 +51,31 @@ def test_keys_in_camel_case_are_those_of_the_standard_again(make: Any) -> None:
 
 def without_time(document: Json) -> Json:
     return {key: value for key, value in document.items() if key != "updated_at"}
+
+
+def test_the_type_of_an_agent_that_is_named_by_its_id_alone_is_what_the_id_begins_with() -> None:
+    document = multi()
+    document["collaboration"] |= {"orchestrator": "architect-main", "participants": ["developer-01", "anna"]}
+
+    made, answer = repaired(document)
+
+    assert {"agent_id": "architect-main", "agent_type": "architect"} == made["collaboration"]["orchestrator"]
+    assert [
+        {"agent_id": "developer-01", "agent_type": "developer"},
+        {"agent_id": "anna", "agent_type": "anna"},
+    ] == made["collaboration"]["participants"][:2]
+    (told,) = said(answer, "collaboration.participants[0]")
+    assert "the text is its id; its type is as that says" in told[0]
+
+
+def test_an_orchestrator_that_is_named_by_its_type_is_the_participant_of_that_type() -> None:
+    document = loads(dumps(multi()).replace(b'"lead"', b'"architect-main"'))
+    document["collaboration"] |= {"orchestrator": "architect", "participants": ["architect-main", "builder"]}
+
+    made, _ = repaired(document)
+
+    assert {"agent_id": "architect-main", "agent_type": "architect"} == made["collaboration"]["orchestrator"]
+    assert {"architect-main"} == {orchestrator(data)["agent_id"] for data in (document, made)}
 
 
 def test_keys_of_a_tool_and_unknown_ones_stay_as_they_are() -> None:

@@ -224,6 +224,34 @@ def test_a_file_that_is_no_json_is_shown_as_it_would_be_mended(run: Run) -> None
     assert "broken.json is no JSON" in done.err
 
 
+def test_what_is_shown_of_a_file_that_is_no_json_is_what_a_repair_writes(run: Run) -> None:
+    data = multi() | {"status": "completed"}
+    Path("broken.json").write_text(json.dumps(data)[:-1] + ",}", "utf-8")
+
+    assert "status      success" in run("std", "show", "broken.json").out
+
+
+def test_agents_that_are_named_by_their_ids_alone_are_shown(run: Run) -> None:
+    data = multi()
+    as_it_was = shown(run, data)
+    for message in data["messages"]:
+        message["from_agent"] = message["from_agent"]["agent_id"]
+        message["to_agent"] = message["to_agent"]["agent_id"]
+    for sub in data["sub_sessions"]:
+        sub["agent"] = sub["agent"]["agent_id"]
+
+    assert as_it_was == shown(run, data)
+
+
+def test_a_document_whose_keys_are_spelled_in_another_way_is_shown(run: Run) -> None:
+    data = multi()
+    as_it_was = shown(run, data)
+    data["sessionId"], data["taskTitle"] = data.pop("session_id"), data.pop("task_title")
+    data["toolCalls"], data["subSessions"] = data.pop("tool_calls"), data.pop("sub_sessions")
+
+    assert as_it_was == shown(run, data)
+
+
 @pytest.mark.parametrize(
     ("file", "stdin", "code", "said"),
     [

@@ -100,6 +100,14 @@ def test_an_agent_that_is_told_that_its_call_failed_does_not_go_on() -> None:
     assert (True, True, False) == (agent.finished, agent.failed, agent.launched)
 
 
+def test_an_agent_that_says_something_after_its_call_failed_has_failed() -> None:
+    said = Response(message_id="s8", agent_id="sub", time=6, content="Not done.")
+
+    agent = session_tree([MAIN, CALL, MADE, TASK, result("the machine went down", is_error=True), said]).agents["sub"]
+
+    assert (True, True, False) == (agent.finished, agent.failed, agent.launched)
+
+
 def test_what_another_agent_hears_is_no_notice() -> None:
     beside = AgentCreated(message_id="t0", agent_id="beside", cause="m1", role="child", time=3)
     heard = Prompt(message_id="t1", agent_id="beside", content="[Sub]: All quiet.", source="injected", substance="s2")

@@ -8,9 +8,12 @@ import msgspec
 
 from harken.errors import BadRecord, BadRequest, NotFound
 from harken.formats.std.checking.rules import is_session
-from harken.formats.std.document import Document, read
+from harken.formats.std.document import Document, parse_session, read
 from harken.formats.std.drawing import DocumentDrawing, drawing
 from harken.formats.std.repairing.broken_json import explain, mend
+from harken.formats.std.repairing.mend_keys import rename_keys
+from harken.formats.std.repairing.mending import Mending
+from harken.formats.std.repairing.repair import repair
 
 from .base import ApiAnswer, ApiRequest
 
@@ -194,7 +197,7 @@ def _document(data: bytes) -> tuple[Document, bool]:
 
 def _read_or_mended(data: bytes) -> tuple[Document, bool]:
     try:
-        return read(data), False
+        return _as_spelled(read(data)), False
     except BadRecord:
         if (finding := explain(data)) is None:  # it is JSON, and no session document
             raise
@@ -203,7 +206,13 @@ def _read_or_mended(data: bytes) -> tuple[Document, bool]:
             f"line {finding.line}, column {finding.column}: {finding.message}",
             hint="`harken std validate` says more about a file that is no JSON",
         )
-    return read(mended.data), True
+    return repair(data).document or read(mended.data), True
+
+
+def _as_spelled(document: Document) -> Document:
+    """The document with its keys as the standard spells them: `toolCalls` would not be drawn."""
+    doc = Mending(document.data, "")
+    return parse_session(doc.data) if rename_keys(doc) else document
 
 
 def _about(drawn: DocumentDrawing, agent: str) -> DocumentDrawing:

@@ -15,14 +15,8 @@ from harken.formats.std.checking.outputs import output_errors
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Json
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.models import (
-    AGENT_TYPES,
-    AgentIdentifier,
-    GenericAgentOutput,
-    ReviewerOutput,
-    StdObject,
-    output_model,
-)
+from harken.formats.std.models import AgentIdentifier, GenericAgentOutput, ReviewerOutput, StdObject, output_model
+from harken.formats.std.parts import type_in
 
 GivenAgent = AgentIdentifier | str | tuple[str, str]
 """Who: an `AgentIdentifier`, `"id"`, or `("id", "type")`."""
@@ -121,7 +115,7 @@ def agent(value: object, *, otherwise: str = "") -> Json:
         found = json_object(value, "agent")
         _refuse(check(found, AgentIdentifier, "agent"), "AgentIdentifier")
     elif isinstance(value, str):
-        found = {"agent_id": str(value), "agent_type": _type_of(value) or otherwise or str(value)}
+        found = {"agent_id": str(value), "agent_type": type_in(value) or otherwise or str(value)}
     elif isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
         found = {"agent_id": str(value[0]), "agent_type": str(value[1])}
     else:
@@ -143,10 +137,6 @@ def others(values: Iterable[GivenAgent], leader: Json) -> list[Json]:
         twice = next(name for name in names if names.count(name) > 1)
         raise BadRequest(f"agent {twice!r:.80} is named twice", hint="give each agent an id of its own")
     return found
-
-
-def _type_of(agent_id: str) -> str:
-    return next((kind for kind in AGENT_TYPES if agent_id == kind or agent_id.startswith((kind + "-", kind + "_"))), "")
 
 
 def has_type(value: object) -> bool:

@@ -16,6 +16,7 @@ import msgspec
 from .document import Document, Json
 from .models import CATEGORIES, VERDICTS
 from .parts import (
+    agent_at,
     inner,
     instant,
     is_review,
@@ -164,11 +165,11 @@ def _agents(data: Json) -> list[DrawnAgent]:
         found.setdefault(name_of(agent) or "?", (agent, "participant"))
     subs: dict[str, list[Json]] = {}
     for sub in values(data.get("sub_sessions")):
-        subs.setdefault(name_of(inner(sub, "agent")) or "?", []).append(sub)
-        found.setdefault(name_of(inner(sub, "agent")) or "?", (inner(sub, "agent"), "unlisted"))
+        subs.setdefault(name_of(agent_at(sub, "agent")) or "?", []).append(sub)
+        found.setdefault(name_of(agent_at(sub, "agent")) or "?", (agent_at(sub, "agent"), "unlisted"))
     for message in values(data.get("messages")):
         for key in ("from_agent", "to_agent"):
-            found.setdefault(name_of(inner(message, key)) or "?", (inner(message, key), "unlisted"))
+            found.setdefault(name_of(agent_at(message, key)) or "?", (agent_at(message, key), "unlisted"))
     return [_agent(name, *found[name], subs.get(name, []), data if name == main else {}) for name in found]
 
 
@@ -199,8 +200,8 @@ def _agent(name: str, agent: Json, role: str, subs: list[Json], data: Json) -> D
 def _tasks(data: Json) -> list[DrawnTask]:
     """The sub-sessions, and the Task calls that started an agent of which the document has nothing more."""
     requested = requested_reviews(data)
-    main = name_of(inner(inner(data, "collaboration"), "orchestrator")) or "main"
-    names = {text(sub, "sub_session_id"): name_of(inner(sub, "agent")) for sub in values(data.get("sub_sessions"))}
+    main = name_of(orchestrator(data)) or "main"
+    names = {text(sub, "sub_session_id"): name_of(agent_at(sub, "agent")) for sub in values(data.get("sub_sessions"))}
     tasks = [
         _task(sub, names.get(text(sub, "parent_session_id"), main), is_review(sub, requested))
         for sub in values(data.get("sub_sessions"))
@@ -223,7 +224,7 @@ def _task(sub: Json, given_by: str, review: bool) -> DrawnTask:
         call_id=text(sub, "triggered_by_call_id"),
         description=text(task, "description"),
         priority=text(task, "priority"),
-        agent_id=name_of(inner(sub, "agent")) or "?",
+        agent_id=name_of(agent_at(sub, "agent")) or "?",
         given_by=given_by,
         status=text(sub, "status"),
         review=review,
@@ -267,8 +268,8 @@ def _message(message: Json) -> DrawnMessage:
         message_id=text(message, "message_id"),
         sequence_number=number if type(number) is int and abs(number) < 1 << 53 else None,  # true is no number
         timestamp=text(message, "timestamp"),
-        from_agent=name_of(inner(message, "from_agent")) or "?",
-        to_agent=name_of(inner(message, "to_agent")) or "?",
+        from_agent=name_of(agent_at(message, "from_agent")) or "?",
+        to_agent=name_of(agent_at(message, "to_agent")) or "?",
         message_type=text(message, "message_type"),
         task_id=task or text(message, "correlation_id"),
         verdict=verdict if verdict in VERDICTS else "",

@@ -9,7 +9,7 @@ from typing import Any
 from harken import clock
 
 from .document import Json
-from .models import ReviewerOutput, output_model
+from .models import AGENT_TYPES, ReviewerOutput, output_model
 
 _UNCOUNTED = ("x_harken_owner", "x_harken_derived")
 """Marks of a call among the main ones that the main agent did not make."""
@@ -99,9 +99,20 @@ def agents(data: Json) -> dict[str, Json]:
     return found
 
 
+def agent_at(holder: object, key: str) -> Json:
+    """The agent that an object names under a key; a text there is its id. An empty object where there is none."""
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return (_identified(found, found) if isinstance(found, str) else inner(holder, key)) or {}
+
+
 def agent_kind(agent: object) -> str:
     """The type of an agent, under whatever name; empty where it has none."""
     return next(filter(None, (text(agent, key) for key in ("agent_type", "type", "role", "agent_role", "name"))), "")
+
+
+def type_in(agent_id: str) -> str:
+    """The type that an id begins with: `developer` of `developer-01`; empty where there is none."""
+    return next((kind for kind in AGENT_TYPES if agent_id == kind or agent_id.startswith((kind + "-", kind + "_"))), "")
 
 
 def agent_ids(listed: list[Any]) -> list[str]:
@@ -135,7 +146,7 @@ def participants(data: Json) -> list[Json]:
 
 def _identified(agent: Any, name: str) -> Json | None:
     if isinstance(agent, str):
-        return {"agent_id": agent, "agent_type": agent} if agent else None
+        return {"agent_id": agent, "agent_type": type_in(agent) or agent} if agent else None
     if not isinstance(agent, dict) or not name or agent.get("agent_id") not in (None, ""):
         return agent if isinstance(agent, dict) else None
     kind = agent_kind(agent)
@@ -152,6 +163,8 @@ def orchestrator(data: Json) -> Json:
     kind = said if isinstance(said, str) else agent_kind(said)
     same = [one for one in participants(data) if kind in (one.get("agent_id"), one.get("agent_type"))]
     name = str(same[0]["agent_id"]) if len(same) == 1 and "agent_id" in same[0] else kind
+    if isinstance(said, str):
+        kind = str(same[0].get("agent_type", kind)) if len(same) == 1 else type_in(kind) or kind
     return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
 
 

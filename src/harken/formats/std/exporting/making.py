@@ -34,8 +34,6 @@ class SeenEvents:
         self.pieces: dict[str, PieceOfText] = {}
         self.last: dict[str, int] = {}
         """Where each agent said, heard or did something for the last time."""
-        self.last_act: dict[str, int] = {}
-        """The same without what it heard."""
         self._records: dict[str, tuple[dict[str, ToolCall], dict[str, ToolCall]]] = {}
         self._taken: set[int] = set()
         self._named: dict[str, ToolCall] | None = None
@@ -55,8 +53,6 @@ class SeenEvents:
         self.own.setdefault(event.agent_id, []).append(event)
         if isinstance(event, Prompt | Response | Thinking | ToolCall | ToolResult):
             self.last[event.agent_id] = place
-        if isinstance(event, Response | Thinking | ToolCall):
-            self.last_act[event.agent_id] = place
         if event.message_id:
             self.owners.setdefault(event.message_id, event.agent_id)
         match event:

@@ -373,11 +373,11 @@ def _settle(agent: SpawnedAgent, seen: SeenEvents) -> None:
 
 
 def _goes_on(agent: SpawnedAgent, seen: SeenEvents) -> bool:
-    """Whether the agent worked on after its call had been answered. One whose call failed may still be told so."""
-    if agent.result is None:
+    """Whether the agent worked on after its call had been answered. A call that failed launched nobody: its agent may
+    still be told so, and say what it has to say."""
+    if agent.result is None or agent.result.is_error:
         return False
-    last = seen.last_act if agent.result.is_error else seen.last
-    return last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
+    return seen.last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
 
 
 def _is_at_rest(events: list[Event]) -> bool:

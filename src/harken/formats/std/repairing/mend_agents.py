@@ -8,7 +8,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import MODES, PATTERNS, TASK
-from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, values
+from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
 
 from .mending import Mender, Mending, Spot, path_steps
@@ -63,17 +63,19 @@ def pattern(spot: Spot) -> bool:
 
 
 def orchestrator(spot: Spot) -> bool:
-    participants = values(spot.holder.get("participants"))
-    said = spot.value
+    listed = spot.holder.get("participants")
+    participants, said = values(listed), spot.value
     if isinstance(said, str) and said:
+        if isinstance(listed, list) and any(isinstance(one, str) and one for one in listed):
+            return False  # theirs come first: it may be one of them
         same = [one for one in participants if said in (one.get("agent_id"), one.get("agent_type"))]
-        return spot.put(identifier(same[0] if len(same) == 1 else said), "the text is its id")
+        return _put_named(spot, same[0] if len(same) == 1 else said)
     if said is not None and not isinstance(said, dict):
         return False
     if participants:
         ready = isinstance(participants[0].get("agent_id"), str) and isinstance(participants[0].get("agent_type"), str)
         return ready and spot.put(identifier(participants[0]), "the first participant", derived=True)
-    if spot.holder.get("participants"):
+    if listed:
         return False
     return spot.put(
         {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted", derived=True
@@ -84,7 +86,13 @@ def identifier(agent: Any) -> Json:
     if isinstance(agent, dict):
         known = ("agent_id", "agent_type", "instance_id", "role_category")
         return {key: agent[key] for key in known if isinstance(agent.get(key), str)}
-    return {"agent_id": agent, "agent_type": agent}
+    return {"agent_id": agent, "agent_type": type_in(agent) or agent}
+
+
+def _put_named(spot: Spot, known: Any) -> bool:
+    """The agent that a text names: one that is known, or one of which nothing more is said."""
+    why = "the text is its id" + ("; its type is as that says" if isinstance(known, str) else "")
+    return spot.put(identifier(known), why)
 
 
 def participants(spot: Spot) -> bool:
@@ -107,7 +115,7 @@ def agent(spot: Spot) -> bool:
     if isinstance(said, str) and said:
         same = of_type(spot.doc, said)
         known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else said)
-        return spot.put(identifier(known), "the text is its id")
+        return _put_named(spot, known)
     if said is None and isinstance(spot.holder, dict):
         for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
             if isinstance(found := spot.holder.get(name), (str, dict)) and found:
@@ -120,7 +128,7 @@ def agent_type(spot: Spot) -> bool:
         return True
     name = text(spot.holder, "agent_id")
     known = text(_agents(spot.doc).get(name, {}), "agent_type")
-    return bool(known or name) and spot.put(known or name, "as its id says", derived=True)
+    return bool(known or name) and spot.put(known or type_in(name) or name, "as its id says", derived=True)
 
 
 def agent_id(spot: Spot) -> bool:
