@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.in_order import ToldRecord, in_order
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single, sub_session, task_call
@@ -87,6 +88,55 @@ def test_what_a_result_says_is_its_error_and_its_display_or_all_of_it() -> None:
     failed = ["why\nshown", "why", 'why\n{"lines":3}', "that\n is why it is so", "why"]
     assert [*failed, '{"lines":3}', "", "a text", "only a text"] == [event.output for event in results]
     assert [*[True] * 5, False, False, True, False] == [event.is_error for event in results]
+
+
+@pytest.mark.parametrize(
+    ("output", "is_error"),
+    [
+        ({"status": "失败"}, True),
+        ({"status": "Failed"}, True),
+        ({"status": "timeout", "error": "too slow"}, True),
+        ({"status": "cancelled"}, True),
+        ({"status": "完成", "error": ""}, False),
+        ({"status": "OK", "error": "a remark"}, False),
+        ({"status": "blue", "error": "why"}, True),
+        ({"status": "blue"}, False),
+    ],
+)
+def test_a_result_is_a_failure_in_whatever_words_its_status_says_so(output: Json, is_error: bool) -> None:
+    document = single() | {"tool_calls": [call("tool-001", 5, output=output)]}
+
+    assert is_error == record(read(document), "tool-001:result").is_error
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("completed", "success"),
+        ("已完成", "success"),
+        ("error", "failed"),
+        ("cancelled", "failed"),
+        ("failed", "failed"),
+    ],
+)
+@pytest.mark.parametrize("make", [single, multi])
+def test_a_document_is_exported_with_the_status_that_it_says_in_other_words(make: Any, said: str, status: str) -> None:
+    events = read(make() | {"status": said})
+
+    data = document_of(events, SessionFacts(session="s", runtime="std-008", title="T"), "std-008").document.data
+
+    assert (status, True) == (data["status"], "completed_at" in data)
+
+
+@pytest.mark.parametrize("status", ["success", "failed"])
+def test_how_a_session_ended_is_told_where_nobody_says_when(status: str) -> None:
+    document = single() | {"status": status}
+    del document["completed_at"]
+    events = read(document)
+    made = document_of(events, SessionFacts(session="s", runtime="std-001", title="T")).document.data
+
+    assert status == made["status"]
+    assert [] == [event for event in read(document | {"status": "in_progress"}) if isinstance(event, System)]
 
 
 def test_a_call_without_an_output_has_no_result() -> None:

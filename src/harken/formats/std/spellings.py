@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from harken import clock
 
+from .model_base import STATUSES, Status
+
 _MEANINGS = {
     "good": """
         success successful succeeded succeed completed complete done finished finish ok okay passed pass resolved closed
@@ -89,6 +91,15 @@ def known_word(value: object, allowed: tuple[str, ...]) -> str | None:
 def is_stopped(value: object) -> bool:
     """Whether a status says that the work was stopped: no list has a word for that, `failed` is the nearest."""
     return _MEANING.get(plain_word(value)) == "stopped"
+
+
+_STATUSES: dict[str, Status] = {"success": "success", "failed": "failed", "in_progress": "in_progress"}
+
+
+def known_status(value: object) -> Status | None:
+    """How a session, a sub-session or a call stands, in whatever words; what was stopped has failed. None where the
+    words are not known."""
+    return _STATUSES.get(known_word(value, STATUSES) or ("failed" if is_stopped(value) else ""))
 
 
 # -- times -------------------------------------------------------------------------------------------------------------

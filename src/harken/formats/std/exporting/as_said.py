@@ -6,6 +6,7 @@ from __future__ import annotations
 from harken.formats.std.document import Json
 from harken.formats.std.models import PATTERNS, Status
 from harken.formats.std.parts import inner, instant, text, values
+from harken.formats.std.spellings import known_status
 
 from .spawning import SpawnedAgent
 
@@ -21,7 +22,7 @@ class AsSaid:
 
     def status(self, otherwise: Status) -> Status:
         """How the session stands."""
-        return _status(self._said) or otherwise
+        return known_status(self._said.get("status")) or otherwise
 
     def head(self, head: Json) -> Json:
         """The times of the session."""
@@ -50,7 +51,7 @@ class AsSaid:
         task = {key: value for key, value in inner(first, "task").items() if key != "task_id"}
         task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
         made["task"] = made["task"] | task
-        made["status"] = _status(last) or made["status"]
+        made["status"] = known_status(last.get("status")) or made["status"]
         made["agent"] = inner(first, "agent") | made["agent"]
         if made["status"] == "in_progress":
             made = {key: value for key, value in made.items() if key not in ("completed_at", "output")}
@@ -83,8 +84,3 @@ class AsSaid:
         if made != said:
             self.replaced.add(path)
         return said
-
-
-def _status(said: Json) -> Status | None:
-    known: dict[str, Status] = {"success": "success", "failed": "failed", "in_progress": "in_progress"}
-    return known.get(text(said, "status"))

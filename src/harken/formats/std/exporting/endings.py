@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harken.events import Error, Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.models import Status
+from harken.formats.std.spellings import known_status
 
 _ASKING = frozenset(
     {
@@ -51,6 +52,12 @@ def completed_at(events: Sequence[Event]) -> int | None:
     return None
 
 
+def _outcome(word: str) -> Status | None:
+    """What a session came to, in whatever words; None while it goes on."""
+    told = known_status(word)
+    return None if told == "in_progress" else told
+
+
 def status_of(events: Sequence[Event]) -> Status:
     """How a conversation stands, by the last thing in it: an answer is an end, an error or an interruption a failure,
     and anything that waits for an answer means that it goes on."""
@@ -59,7 +66,7 @@ def status_of(events: Sequence[Event]) -> Status:
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype=subtype, message="success" | "failed" as told) if subtype in _CLOSING:
+            case System(subtype=subtype, message=word) if subtype in _CLOSING and (told := _outcome(word)):
                 return told
             case Error():
                 return "failed"

@@ -10,11 +10,11 @@ from harken.events import ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, instant, is_uncounted, with_error
+from harken.formats.std.spellings import known_status
 
 from .in_order import Story, ToldRecord
 from .pieces import compact, id_of, kind_word, text_of, unread
 
-FAILED = ("failed", "failure", "error")
 RESULT = ":result"
 """Behind the name of a call: the name of its result."""
 LinkResult = Callable[[ToolResult], ToldRecord]
@@ -79,7 +79,13 @@ def _answer(output: Any) -> tuple[str, bool]:
     said = _display(result)
     if said is None:
         said = compact(result).decode() if result or (result is not None and not problem) else ""
-    return with_error(said, problem), status in FAILED if isinstance(status, str) else bool(problem)
+    return with_error(said, problem), _has_failed(status, problem)
+
+
+def _has_failed(status: Any, problem: str) -> bool:
+    """Whether a status says so, in whatever words; where there is none that is known, whether there is an error."""
+    known = known_status(status)
+    return bool(problem) if known is None else known == "failed"
 
 
 def _display(result: Any) -> str | None:

@@ -9,6 +9,7 @@ from harken.events import AgentCreated, Event, Output, Prompt, Response, System,
 from harken.formats.std.document import Json
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
 from harken.formats.std.skeleton import skeleton_of
+from harken.formats.std.spellings import known_status
 
 from .agent_part import AgentPart, SubSession
 from .call_events import answered
@@ -153,7 +154,7 @@ class DocumentReading:
         if isinstance(summary, str) and summary.strip():
             name = self._names.give("summary")
             found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(summary)))
-        if time is not None:
+        if time is not None or known_status(status) in ("success", "failed"):
             name = self._names.give("completed")
             found.append(
                 System(message_id=name, agent_id=self.main, time=time, subtype=COMPLETED, message=text_of(status))
