@@ -231,6 +231,21 @@ def reviewed(**output: Any) -> tuple[Json, Repaired]:
     return next(s["output"] for s in mended["sub_sessions"] if s["agent"]["agent_type"] == "reviewer"), answer
 
 
+@pytest.mark.parametrize(
+    ("verdict", "meant"),
+    [
+        ("通过", "approved"),
+        ("需要修改", "changes_requested"),
+        ("驳回", "rejected"),
+        ("Needs work", "changes_requested"),
+    ],
+)
+def test_a_verdict_in_other_words_is_that_of_the_standard(verdict: str, meant: str) -> None:
+    output, answer = reviewed(verdict=verdict)
+
+    assert (meant, True) == (output["verdict"], answer.is_valid)
+
+
 def test_findings_in_words_are_findings() -> None:
     output, answer = reviewed(
         verdict="changes_requested",

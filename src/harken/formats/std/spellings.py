@@ -40,7 +40,9 @@ OTHER_WORDS: dict[str, str] = {
     # verdicts
     "approve": "approved", "accepted": "approved", "lgtm": "approved", "reject": "rejected",
     "request_changes": "changes_requested", "needs_changes": "changes_requested",
-    "change_requested": "changes_requested",
+    "change_requested": "changes_requested", "needs_revision": "changes_requested", "needs_work": "changes_requested",
+    "通过": "approved", "已通过": "approved", "批准": "approved", "需要修改": "changes_requested",
+    "需修改": "changes_requested", "要求修改": "changes_requested", "拒绝": "rejected", "驳回": "rejected",
     # patterns and modes
     "masterworker": "master_worker", "orchestrator_worker": "master_worker", "hierarchical": "master_worker",
     "p2p": "peer_to_peer", "peer": "peer_to_peer", "sequential": "pipeline", "sequence": "pipeline",
