@@ -110,3 +110,16 @@ def test_an_output_that_is_written_again_is_not_told_as_lost() -> None:
     given["sub_sessions"][2]["output"]["status"] = 5
     made = document_of(events_of(dumps(given)), SessionFacts(session="s"), "std-008")
     assert [("records that are no conversation", 2)] == [(loss.what, loss.count) for loss in made.losses]
+
+
+def test_calls_keep_the_categories_that_a_document_gives_them() -> None:
+    given = with_second(200)
+    given["tool_calls"][0] |= {"tool_name": "技术风险评估", "tool_category": "planning"}
+    given["tool_calls"][1]["tool_category"] = "task_management"
+    given["sub_sessions"][2]["tool_calls"][0] |= {"tool_name": "代码审查", "tool_category": "perception"}
+
+    made = exported(dumps(given))
+
+    assert ["planning", "task_management"] == [one["tool_category"] for one in made["tool_calls"][:2]]
+    assert "perception" == made["sub_sessions"][2]["tool_calls"][0]["tool_category"]
+    assert made == exported(dumps(made), made["session_id"])

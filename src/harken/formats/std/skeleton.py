@@ -3,12 +3,14 @@ again in the same words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from harken.events import Event, Output
 
 from .arguments import params_of
+from .categories import tool_category
 from .document import Json
+from .models import CATEGORIES
 from .parts import inner, text, values
 
 _KEY = "x_harken_document"
@@ -19,14 +21,24 @@ _TOLD = frozenset({"tool_calls", "x_harken_conversation"})
 """What the events of a sub-session tell."""
 
 
-def skeleton_of(data: Json) -> Json:
-    """The record that is kept of a document; nothing of one that tells of one agent alone, whose events say it all."""
+def skeleton_of(data: Json, calls: Mapping[str, object]) -> Json:
+    """The record that is kept of a document; nothing of one that tells of one agent alone, whose events say next to
+    all. `calls` are its calls, by the records that they are."""
     if not any(map(data.get, ("collaboration", "sub_sessions", "messages"))):
         return {}
     kept = {key: data[key] for key in _KEPT if key in data}
     subs = values(data.get("sub_sessions"))
     kept["sub_sessions"] = [{key: value for key, value in sub.items() if key not in _TOLD} for sub in subs]
+    if categories := {name: said for name, call in calls.items() if (said := _own_category(call))}:
+        kept["tool_categories"] = categories
     return {"type": "session_document", _KEY: kept}
+
+
+def _own_category(call: object) -> str:
+    """The category that a document gives a call, where that is another than the one by its tool; else empty."""
+    said = text(call, "tool_category")
+    told = tool_category(text(call, "tool_name"), inner(inner(call, "input"), "params"))
+    return said if said in CATEGORIES and said != told else ""
 
 
 def is_skeleton(event: Event) -> bool:

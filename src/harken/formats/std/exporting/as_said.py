@@ -63,6 +63,11 @@ class AsSaid:
             made["output"] = first["output"]
         return {key: value for key, value in first.items() if not key.startswith("x_harken")} | made
 
+    def category(self, made: Json, record: str) -> Json:
+        """A call with the category that it had."""
+        said = text(inner(self._said, "tool_categories"), record)
+        return made | {"tool_category": said} if said else made
+
     def messages(self, made: list[Json]) -> list[Json]:
         """What agents told each other; a document without messages leaves that to its calls."""
         said = self._said.get("messages")

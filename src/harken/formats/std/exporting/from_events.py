@@ -245,16 +245,16 @@ class _Export:
     def _call(self, event: ToolCall, list_path: str, place: int) -> Json:
         written: ExportedCall = self.calls.written(event)
         self.derived += [f"{list_path}[{place}].{field}" for field in written.derived]
-        made = self.tree.made_by(event)
+        made, data = self.tree.made_by(event), self.said.category(written.data, event.message_id)
         if not made:
-            return written.data
+            return data
         info = subagent_info(made[0])
         if not made[0].is_recorded:
             self.derived.append(f"{list_path}[{place}].subagent_info.tool_uses")
         if not made[0].agent_type and not self.with_agents:  # with agents, it is told of the participant
             self.derived.append(f"{list_path}[{place}].subagent_info.subagent_type")
         info.pop("tools_breakdown" if self.with_agents else "sub_session_id", None)
-        return written.data | {"subagent_info": info}
+        return data | {"subagent_info": info}
 
     def _is_first(self, agent: SpawnedAgent) -> bool:
         """Whether its call names this agent: a call that made several names the first."""

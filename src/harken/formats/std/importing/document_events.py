@@ -177,7 +177,9 @@ class DocumentReading:
 
     def _skeleton(self) -> list[Event]:
         """What a document of several agents says beside all this, for whoever writes it again."""
-        if not (kept := skeleton_of(self.data)):
+        parts = (self.own, *self.subs)
+        calls = {name: call for part in parts for name, call in zip(part.call_names, part.calls, strict=True)}
+        if not (kept := skeleton_of(self.data, calls)):
             return []
         return [Output(message_id=self._names.give("document"), agent_id=self.main, raw=compact(kept))]
 
