@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from harken import runtimes
 from harken.agents import load_session
+from harken.events import Prompt
 from harken.formats.session_log import context, scan, side_chains
 from harken.log import Session
 from harken.repo import Repo
@@ -130,6 +131,18 @@ def test_a_session_whose_agent_has_no_name_is_called_after_its_first_request(tmp
 
     for repo in (live, imported):
         assert "What is the time?" == next(row.title for row in repo.sessions() if not row.parent)
+
+
+def test_a_session_is_not_called_after_what_came_along_with_its_first_request(tmp_path: Path) -> None:
+    live, imported, path = memory_repo(), memory_repo(), tmp_path / "s.jsonl"
+    came_along = Prompt(content="<system-reminder>", source="injected", origin="attachment:environment")
+    with live.session(path) as session:
+        session.log_agent_created("agent_001")
+        session.append([one.replace(agent_id="agent_001") for one in (came_along, Prompt(content="Look at it."))])
+    bring_in(imported, path)
+
+    for repo in (live, imported):
+        assert ["Look at it."] == [row.title for row in repo.sessions()]
 
 
 def test_what_was_logged_while_nobody_kept_it_is_grown(cafe: tuple[Repo, Path]) -> None:

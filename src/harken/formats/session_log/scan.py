@@ -22,7 +22,7 @@ import orjson
 from harken import ids
 from harken.events import Output
 from harken.events.base import clean, excerpt
-from harken.events.tally import Tally
+from harken.events.tally import ATTACHED, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
 
@@ -216,6 +216,8 @@ class LogScanner:
         role, main = line.get("role"), agent == self.now.main
         message_id = as_id(line.get("message_id")) or ""
         if main and role == "user" and not self.now.title and isinstance(content := line.get("content"), str):
+            if str(line.get("origin")).startswith(ATTACHED):
+                return  # it came along with what was asked
             # Nobody has given it a name: it is called after the first that it was asked.
             self.now.title = excerpt(clean(content))
         if role == "assistant":
