@@ -55,6 +55,13 @@ def test_the_lines_of_a_message_count_once_with_the_largest_output() -> None:
     assert Tokens(input=20, output=12, cache_read=200, cache_write=2000) == total
 
 
+def test_requests_of_two_logs_that_a_provider_gave_the_same_id_are_two_and_those_of_a_copied_log_one() -> None:
+    """Ollama has 999 ids for its replies and no ids of requests, and every log has a `msg_005`."""
+    one = metric("chatcmpl-42", 5, request="").replace(cause="msg_005", time=1)
+
+    assert (20, 10) == figures(one, one.replace(time=2), one)
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_reports_with_the_same_output_the_largest_input_stands_in_whatever_order_they_come(order: int) -> None:
     reports = [metric("m1", 5), metric("m1", 5).replace(input_tokens=70), metric("m1", 5).replace(input_tokens=None)]

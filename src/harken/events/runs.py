@@ -55,9 +55,9 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
         within one log by its id and beyond it by its time."""
         if self.request_id or not isinstance(self.cause, str):
             return self.api_id, self.request_id
-        if not self.api_id and self.time is not None:
-            return f"@{self.time}", self.cause
-        return self.api_id, self.cause
+        if self.time is None:
+            return self.api_id, self.cause
+        return (self.api_id, f"{self.cause}@{self.time}") if self.api_id else (f"@{self.time}", self.cause)
 
     @property
     def ends_run(self) -> bool:
