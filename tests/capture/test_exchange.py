@@ -192,6 +192,22 @@ def test_the_bus_hears_of_prompts_tools_and_answers() -> None:
     assert "done" == next(one for one in heard if isinstance(one, PromptExecuted)).result
 
 
+def test_the_bus_hears_of_a_tool_once_also_where_the_history_before_it_is_altered() -> None:
+    bus = EventBus()
+    heard: list[ToolInvoked] = []
+    bus.subscribe(ToolInvoked, heard.append)
+    with Session(bus=bus) as session:
+        capture = Capture(session, "test")
+        history: list[Message] = [user("hi")]
+        for call in ("a", "b", "c"):
+            ask(capture, *history, reply="", calls=(call,))
+            history += [assistant("", call), {"role": "tool", "id": call, "content": f"long {call}"}]
+        history[2] = {"role": "tool", "id": "a", "content": "(cut)"}
+        ask(capture, *history, reply="done")
+        assert ["truncate"] == [event.action for event in session.events() if isinstance(event, TranscriptEdit)]
+    assert [("a", "long a"), ("b", "long b"), ("c", "long c")] == [(one.call_id, one.result) for one in heard]
+
+
 def test_secrets_are_masked_where_the_caller_asks_and_the_loop_is_still_recognised() -> None:
     key = "sk-ant-api03-" + "Zx9" * 31 + "AA"
     with Session() as session:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -39,7 +38,7 @@ from harken.log.choosing import chosen
 from .conversations import REQUEST, Conversations
 from .late import PlaceOfReply, aside
 from .mask import Mask, masked, masked_value, masking
-from .telemetry import PromptExecuted, PromptRendered, ToolInvoked
+from .telemetry import InvokedTools, PromptExecuted, PromptRendered
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,6 +104,7 @@ class Capture:
         """What the bus hears of once it is in the log."""
         self.calls: dict[str, ToolCall] = {}
         """Calls whose result was not sent yet."""
+        self._invoked = InvokedTools()
         self.time: int | None = None
         """When what is logged happened, where that was not now."""
         try:
@@ -206,11 +206,8 @@ class Capture:
         self.log(conversation, events, [{} for _ in events])
         for event in events:
             if isinstance(event, ToolResult) and (call := self.calls.pop(event.id, None)) is not None:
-                params = plain(_loaded(call.input))
-                params = params if isinstance(params, dict) else None
-                when = to_datetime(present())
-                told = ToolInvoked(self.adapter, self.session_id, call.name, call.id, params, event.output, when)
-                self._untold.append(told)
+                told = self._invoked.tell(self.adapter, self.session_id, conversation.agent_id, call, event.output)
+                self._untold += [told] if told is not None else []
 
     def _log_notice(self, request: CapturedRequest, conversation: CapturedConversation) -> str:
         """That the request goes out. Settings that are as they were the last time are not said again."""
@@ -392,8 +389,3 @@ class Exchange:
 def _beside(*said: Mapping[str, Any]) -> dict[str, Any]:
     about = {key: value for one in said for key, value in one.items() if value is not None}
     return {"metadata": plain(about)} if about else {}
-
-
-def _loaded(text: bytes) -> Any:
-    with suppress(orjson.JSONDecodeError):
-        return orjson.loads(text)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import orjson
+
+from harken.clock import now as present
+from harken.clock import to_datetime
+from harken.events import ToolCall
+from harken.formats.transcript.events import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +48,26 @@ class PromptExecuted:
     result: str
     usage: dict[str, int]
     created_at: datetime
+
+
+class InvokedTools:
+    """Which calls and results were told of: behind an edit of its history a conversation says them again."""
+
+    def __init__(self) -> None:
+        self._told: set[int] = set()
+
+    def tell(self, adapter: str, session_id: str, agent_id: str, call: ToolCall, result: str) -> ToolInvoked | None:
+        """What there is to tell of a call that was answered; None where that was told."""
+        key = hash((agent_id, call.id, call.name, call.input, result))
+        if key in self._told:
+            return None
+        self._told.add(key)
+        params = plain(_loaded(call.input))
+        params = params if isinstance(params, dict) else None
+        return ToolInvoked(adapter, session_id, call.name, call.id, params, result, to_datetime(present()))
+
+
+def _loaded(text: bytes) -> Any:
+    with suppress(orjson.JSONDecodeError):
+        return orjson.loads(text)
+    return None
