@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -55,7 +56,7 @@ class CallListener(Protocol):
         """The call that a request is; None for one that is no conversation."""
 
 
-class ClientCalls:
+class ClientCalls(ABC):
     """The calls of one client, and of its copies, into one session."""
 
     def __init__(self, capture: Capture) -> None:
@@ -66,9 +67,9 @@ class ClientCalls:
         """Bodies that ended where nothing could be logged."""
         capture.session.before_close(self.close)
 
+    @abstractmethod
     def begin(self, options: Any) -> ClientCall | None:
         """The call that a request is; None for one that is no conversation."""
-        raise NotImplementedError
 
     @never_raising
     def tell_late(self) -> None:
@@ -93,7 +94,7 @@ class ClientCalls:
         self.tell_late()
 
 
-class ClientCall:
+class ClientCall(ABC):
     """One call of the host: each attempt to send it, and what came."""
 
     exchange: Exchange | None = None
@@ -109,13 +110,13 @@ class ClientCall:
 
     # What an adapter knows of its SDK
 
+    @abstractmethod
     def send(self, request: Any) -> Exchange | None:
         """Log the request that is about to be sent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         """Log what came of the reply."""
-        raise NotImplementedError
 
     def about(self, problem: BaseException) -> dict[str, Any]:
         """What is known of a failure."""
