@@ -204,7 +204,9 @@ def test_the_bus_hears_of_a_tool_once_also_where_the_history_before_it_is_altere
             history += [assistant("", call), {"role": "tool", "id": call, "content": f"long {call}"}]
         history[2] = {"role": "tool", "id": "a", "content": "(cut)"}
         ask(capture, *history, reply="done")
-        assert ["truncate"] == [event.action for event in session.events() if isinstance(event, TranscriptEdit)]
+        assert ["truncate", "restore"] == [
+            event.action for event in session.events() if isinstance(event, TranscriptEdit)
+        ]
     assert [("a", "long a"), ("b", "long b"), ("c", "long c")] == [(one.call_id, one.result) for one in heard]
 
 

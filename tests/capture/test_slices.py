@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harken import Session
@@ -79,6 +79,9 @@ def test_entries_come_back_from_the_log_as_they_were(tmp_path: Path) -> None:
         numbers[one.source] += 1
 
 
+@example(
+    [TranscriptEntry(role="system", content="", created_at=datetime(2000, 1, 1, tzinfo=UTC), metadata={"kind": "x"})]
+)
 @given(
     st.lists(
         st.builds(

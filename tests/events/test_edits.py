@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harken import Session, SessionViewer
 from harken.events import Event, Metric, Prompt, Response, Thinking, TranscriptEdit
-from harken.events.edits import apply, edit, entries, transcript
+from harken.events.edits import EditedEntries, apply, entries, transcript
 from harken.views.hearing import entries_at
 from support.contexts import turn
 
@@ -76,12 +76,31 @@ class TestAnEdit:
             (TranscriptEdit(action="compact", start=3, n=2), "Scd"),
             (TranscriptEdit(action="compact", start=-3, n=2), "Scd"),
             (TranscriptEdit(action="compact", start=2, n=2), "abScd"),
+            (TranscriptEdit(action="restore", start=0, n=4), "abcd"),
+            (TranscriptEdit(action="restore"), "abcd"),
         ],
     )
     def test_each_odd_one_has_one_answer(self, change: TranscriptEdit, expected: str) -> None:
-        held = list("abcd")
+        held: EditedEntries[str] = EditedEntries()
+        for letter in "abcd":
+            held.add(letter)
 
-        edit(held, change, "S")
+        held.edit(change, "S")
+
+        assert expected == "".join(held)
+
+    @pytest.mark.parametrize(
+        ("start", "n", "expected"),
+        [(2, 4, "acd"), (0, 4, "abcd"), (3, 99, "adS"), (4, 5, "aS"), (9, 99, "a"), (-1, 3, "a"), (3, 2, "a")],
+    )
+    def test_what_was_cut_or_folded_can_be_given_back(self, start: int, n: int, expected: str) -> None:
+        held: EditedEntries[str] = EditedEntries()
+        for letter in "abcd":
+            held.add(letter)
+        held.edit(TranscriptEdit(action="compact", start=2, n=4), "S")
+        held.edit(TranscriptEdit(action="truncate", n=1), "")
+
+        held.edit(TranscriptEdit(action="restore", start=start, n=n), "")
 
         assert expected == "".join(held)
 
@@ -90,7 +109,7 @@ numbers = st.one_of(st.integers(-2, 9), st.sampled_from([None, "2", 2.5, True, [
 edits = st.fixed_dictionaries(
     {"event_type": st.just("transcript_edit")},
     optional={
-        "action": st.sampled_from(["truncate", "compact", "compact", "shuffle", None, 7]),
+        "action": st.sampled_from(["truncate", "compact", "compact", "restore", "restore", "shuffle", None, 7]),
         "n": numbers,
         "start": numbers,
         "content": st.sampled_from(["in short", None, 3]),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakSet
 
-from harken.events import Error, Event
-from harken.events.edits import is_entry, transcript
+from harken.events import Error, Event, TranscriptEdit
+from harken.events.edits import Transcript, is_entry
 from harken.events.prints import (
     ByBeginning,
     CapturedConversation,
@@ -17,6 +17,7 @@ from harken.events.prints import (
     find_conversation,
     shared_links,
 )
+from harken.events.records import by_record
 from harken.formats.session_log import ENTRY, events_of
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
@@ -71,10 +72,20 @@ class Conversations:
             if line.get("agent_id") == agent_id:
                 names.setdefault(str(line.get("message_id")), []).extend(_names(line))
                 events += events_of(line)
-        for record in transcript(events):
-            if head := next(filter(is_entry, record), None):
-                found.say([record])
-                self.name(found, names.get(head.message_id, ()))
+        transcript = Transcript()
+        entries = transcript.entries
+        for record in by_record(events):
+            known = len(entries.given)
+            for event in record:
+                transcript.take(event)
+            new = (entry.events for entry in entries.given[known:])
+            if any(isinstance(event, TranscriptEdit) for event in record):
+                for entry in new:
+                    found.give(entry)
+                found.follow(entries.numbers)
+            else:
+                found.say(new)
+            self.name(found, names.get(record[0].message_id, ()))
 
     def _heard(self, lines: Sequence[LogLine]) -> None:
         """Somebody else may log what an agent says and hears, and edit it."""

@@ -170,17 +170,29 @@ class Capture:
             shared = shared if place.after is None else 0
             self.log_cut(conversation, keep)
         self._log_instructions(request, raw, conversation)
-        new: list[int] = []
-        for number, own in enumerate(prints):
-            if shared <= 0 and own:
-                new.append(number)
-            shared -= len(own)
-        for number in new:
-            self._log_message(conversation, list(request.read(orjson.loads(raw[number]))))
+        new = self._log_messages(request, raw, prints, conversation, shared)
         cause = self._log_notice(request, conversation)
         messages = tuple(masked_value(orjson.loads(raw[number]), self.mask) for number in new)
         self._untold.append(PromptRendered(self.adapter, self.session_id, messages, to_datetime(present())))
         return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model)
+
+    def _log_messages(
+        self,
+        request: CapturedRequest,
+        raw: Sequence[bytes],
+        prints: Sequence[tuple[Print, ...]],
+        conversation: CapturedConversation,
+        shared: int,
+    ) -> list[int]:
+        """Log what the conversation does not have; gives the numbers of the messages that nobody has said before."""
+        new: list[int] = []
+        for found in conversation.rest(prints, shared):
+            if isinstance(found, range):
+                self.log_restored(conversation, found)
+            elif prints[found]:
+                new.append(found)
+                self._log_message(conversation, list(request.read(orjson.loads(raw[found]))))
+        return new
 
     def _log_instructions(
         self, request: CapturedRequest, raw: Sequence[bytes], conversation: CapturedConversation
@@ -237,9 +249,16 @@ class Capture:
 
     def log_cut(self, conversation: CapturedConversation, keep: int) -> None:
         """Log that of a conversation so many entries stay."""
+        self._log_edit(conversation, TranscriptEdit(action="truncate", n=keep))
+
+    def log_restored(self, conversation: CapturedConversation, numbers: range) -> None:
+        """Log that these entries of a conversation stand again."""
+        self._log_edit(conversation, TranscriptEdit(action="restore", start=numbers.start, n=numbers.stop))
+
+    def _log_edit(self, conversation: CapturedConversation, edit: TranscriptEdit) -> None:
         with self.session.batch():
-            edit = TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep, time=self.time)
-            Conversations.of(self.session).own.update(self.session.append([edit]))
+            logged = self.session.append([edit.replace(agent_id=conversation.agent_id, time=self.time)])
+            Conversations.of(self.session).own.update(logged)
 
     def tell(self, event: object) -> None:
         """Put something on the bus and into its slice. What it tells of is logged, whatever becomes of this."""
@@ -366,11 +385,12 @@ class Exchange:
             shared, keep = conversation.cut(shared_links(conversation.chain, links))
             capture.log_cut(conversation, keep)
             message_id = ""
-            for number, record in enumerate(records):
-                if shared <= 0:
-                    beside = [about if number == len(records) - 1 else {} for _ in record]
-                    message_id = capture.log(conversation, record, beside)
-                shared -= len(prints[number])
+            for found in conversation.rest(prints, shared):
+                if isinstance(found, range):
+                    capture.log_restored(conversation, found)
+                else:
+                    beside = [about if found == len(records) - 1 else {} for _ in records[found]]
+                    message_id = capture.log(conversation, records[found], beside)
             self._count(usage, message_id)
 
     @never_raising

@@ -18,7 +18,7 @@ from harken import clock
 from harken.errors import Closed, Conflict, HarkenError, Locked
 from harken.events import Event, Metric, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_what_can_be
-from harken.events.edits import apply
+from harken.events.edits import apply, transcript
 from harken.events.tally import MICROS, Tally
 from harken.formats.base import count
 from harken.store.base import Commit, Draft, Name, SessionRow, Store, Writer
@@ -351,9 +351,13 @@ class Tracker:
 
     def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[System, Event]) -> list[Event]:
         events: list[Event] = []
+        restores = isinstance(fold, TranscriptEdit) and fold.action == "restore"
         if self._tip is not None:
-            events = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT).bytes)
+            stop = "root" if restores else "compaction"
+            events = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT, stop=stop).bytes)
         events += delta
+        if restores:  # which counts all entries that there ever were, so that every edit is made again
+            return [event for entry in transcript(events) for event in entry]
         return apply(events, fold) if isinstance(fold, TranscriptEdit) else _after_boundary(events, *fold)
 
     def _draft(self, tip: Commit | None, events: Sequence[Event], commit_type: str, reason: str) -> Draft:

@@ -7,13 +7,15 @@ entry before it.
     truncate    the first `n` entries stay
     compact     the entries from `start` up to `n` become one, with the edit's content; where there are fewer, those
                 that are there; a `start` that is not between 0 and `n` counts as 0
+    restore     entries that were cut off stand again, at the end: of all entries that the transcript ever had, counted
+                from 0 as they came, summaries among them, those from `start` up to `n`; what stands stays where it is
     otherwise   nothing changes: an action nobody knows, or an `n` that is missing or negative
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from .base import Event
 from .messages import Prompt, Response, System, Thinking
@@ -32,15 +34,48 @@ _ENTRIES = (Prompt, Response, Thinking, ToolCall, ToolResult)
 T = TypeVar("T")
 
 
-def edit(entries: list[T], change: TranscriptEdit, summary: T) -> None:
-    """Do to a list of entries, whatever they are made of, what the event says; `summary` stands for what it folds."""
-    n = change.n
-    if n is None or n < 0:
-        return
-    if change.action == "truncate":
-        del entries[n:]
-    elif change.action == "compact":
-        entries[change.start if 0 <= change.start <= n else 0 : n] = [summary]
+class EditedEntries(Generic[T]):
+    """The entries of one transcript, whatever they are made of: those that stand, and those that once did."""
+
+    def __init__(self) -> None:
+        self.given: list[T] = []
+        """Every entry that the transcript ever had, in the order in which they came."""
+        self.numbers: list[int] = []
+        """Which of them stand, in the order in which they stand."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.given.__getitem__, self.numbers)
+
+    @property
+    def last(self) -> T | None:
+        """The entry that stands last."""
+        return self.given[self.numbers[-1]] if self.numbers else None
+
+    def add(self, entry: T) -> None:
+        """An entry came."""
+        self.numbers.append(len(self.given))
+        self.given.append(entry)
+
+    def replace_last(self, entry: T) -> None:
+        """The entry that stands last has grown."""
+        self.given[self.numbers[-1]] = entry
+
+    def edit(self, change: TranscriptEdit, summary: T) -> None:
+        """Do what the event says; `summary` stands for what it folds."""
+        n, start = change.n, change.start
+        if n is None or n < 0:
+            return
+        if change.action == "truncate":
+            del self.numbers[n:]
+        elif change.action == "compact":
+            self.numbers[start if 0 <= start <= n else 0 : n] = [len(self.given)]
+            self.given.append(summary)
+        elif change.action == "restore" and start >= 0:
+            standing = set(self.numbers)
+            self.numbers += [at for at in range(start, min(n, len(self.given))) if at not in standing]
 
 
 def is_entry(event: Event) -> bool:
@@ -55,12 +90,12 @@ def continues(last: Event, event: Event) -> bool:
 
 def entries(events: Iterable[Event]) -> list[list[Event]]:
     """The entries of one agent's transcript; edits themselves are none."""
-    return _Transcript(event for event in events if not isinstance(event, TranscriptEdit)).entries()
+    return Transcript(event for event in events if not isinstance(event, TranscriptEdit)).standing()
 
 
 def transcript(events: Iterable[Event]) -> list[list[Event]]:
     """The entries of one agent's transcript after every edit among the events."""
-    return _Transcript(events).entries()
+    return Transcript(events).standing()
 
 
 def apply(events: Sequence[Event], change: TranscriptEdit) -> list[Event]:
@@ -85,32 +120,39 @@ def summary_prompt(text: str, *, like: Event | None = None) -> Prompt:
     )
 
 
-class _Transcript:
-    """The fold: entries as they come, edited as they are edited."""
+class EntryEvents(NamedTuple):
+    """A record of a transcript."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
-        self._entries: list[list[Event]] = []
-        self._heads: list[Event] = []
-        """The first event of each entry that is conversation."""
+    head: Event
+    """The first of its events that is conversation."""
+    events: list[Event]
+
+
+class Transcript:
+    """The fold of one agent's events: entries as they come, edited as they are edited."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.entries: EditedEntries[EntryEvents] = EditedEntries()
         self._lead: list[Event] = []
         """What came before the first entry."""
         for event in events:
-            self._take(event)
+            self.take(event)
 
-    def _take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
+        """The next event."""
+        last = self.entries.last
         if isinstance(event, TranscriptEdit):
-            prompt: Event = summary_prompt(event.content, like=event)
-            folded: list[Event] = [prompt]
-            edit(self._entries, event, folded)
-            edit(self._heads, event, prompt)
+            prompt = summary_prompt(event.content, like=event)
+            self.entries.edit(event, EntryEvents(prompt, [prompt]))
         elif not is_entry(event):
-            (self._entries[-1] if self._entries else self._lead).append(event)
-        elif self._heads and continues(self._heads[-1], event):
-            self._entries[-1].append(event)
+            (self._lead if last is None else last.events).append(event)
+        elif last is not None and continues(last.head, event):
+            last.events.append(event)
         else:
-            self._entries.append([*self._lead, event])
-            self._heads.append(event)
+            self.entries.add(EntryEvents(event, [*self._lead, event]))
             self._lead = []
 
-    def entries(self) -> list[list[Event]]:
-        return [*self._entries, self._lead] if self._lead else self._entries
+    def standing(self) -> list[list[Event]]:
+        """The events of each entry that stands."""
+        found = [entry.events for entry in self.entries]
+        return [*found, self._lead] if self._lead else found

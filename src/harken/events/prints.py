@@ -2,14 +2,16 @@
 
 A program's loop sends its whole history each time, and one client may serve several conversations. What was captured
 of a conversation is compared with the request, event by event: the conversation that is the longest beginning of the
-request is continued. One that shares a beginning and then differs was altered: it is cut back to what they share.
+request is continued. One that shares a beginning and then differs was altered: it is cut back to what they share, and
+what the request says again of the rest stands again.
 Instructions are not compared: many conversations begin with the same ones, and some programs change them at each turn.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -100,6 +102,14 @@ class RequestPlace(NamedTuple):
     """Where the request names the reply it follows: how many prints of the conversation come before it."""
 
 
+class _ComparedPart(NamedTuple):
+    """What is compared of one event of an entry."""
+
+    print: Print
+    is_instructions: bool
+    is_compaction: bool
+
+
 class CapturedConversation:
     """What is known of one conversation: its agent, and a print for each thing said in it."""
 
@@ -109,32 +119,112 @@ class CapturedConversation:
         self._beginnings = {} if beginnings is None else beginnings
         self.chain: list[int] = []
         self.entry_at: list[int] = []
-        """For each print, the number of the transcript's entry in which it stands."""
-        self.entries = 0
+        """For each print, the place in the transcript of the entry in which it stands."""
         self.instructions: dict[Print, int] = {}
-        """The instructions that were given, and the entry in which each stands."""
+        """The instructions that were given, and the place of the entry in which each stands."""
         self.compactions: set[Print] = set()
         self.replies: dict[str, int] = {}
         """By the provider's names of replies: how many prints there were after each."""
         self.answered = (0, 0)
         """The place of the last captured reply among the prints."""
+        self._given: list[tuple[_ComparedPart, ...]] = []
+        """Every entry that the transcript ever had, numbered as an edit counts them."""
+        self._standing: dict[int, None] = {}
+        """The numbers of the entries that stand, in their order."""
+        self._said_at: dict[int, int] = {}
+        """The number of an entry, by the link of its last print when it was said."""
+        self._cut_off: dict[Print, list[int]] = {}
+        """The entries that were cut off last, by their first print."""
+
+    @property
+    def entries(self) -> int:
+        """How many entries stand."""
+        return len(self._standing)
 
     def say(self, records: Iterable[Sequence[Event]]) -> None:
         """Records were added to the transcript."""
         for record in records:
-            for event in record:
-                if (one := print_of(event)) is None:
-                    continue
-                if is_instructions(event):
-                    self.instructions[one] = self.entries
-                    continue
-                if isinstance(event, System):
-                    self.compactions.add(one)
-                self.chain += chain(self.chain[-1] if self.chain else 0, (one,))
-                self.entry_at.append(self.entries)
-                if len(self.chain) == 1 and self not in (alike := self._beginnings.setdefault(self.chain[0], [])):
-                    alike.append(self)
-            self.entries += any(map(is_entry, record))
+            if any(map(is_entry, record)):
+                self._stand(self.give(record))
+            else:
+                self._compare(_parts(record))
+
+    def give(self, record: Sequence[Event]) -> int:
+        """Know an entry that the transcript has or had; gives its number."""
+        self._given.append(_parts(record))
+        return len(self._given) - 1
+
+    def follow(self, numbers: Sequence[int]) -> None:
+        """Of the entries that are known these stand, in this order."""
+        keep = 0
+        for known, number in zip(self._standing, numbers, strict=False):
+            if known != number:
+                break
+            keep += 1
+        if keep < self.entries:
+            self._keep(bisect_left(self.entry_at, keep), keep)
+        for number in numbers[keep:]:
+            self._stand(number)
+
+    def _stand(self, number: int) -> None:
+        self._compare(self._given[number])
+        self._standing[number] = None
+        if self.chain and number == len(self._given) - 1:
+            self._said_at[self.chain[-1]] = number
+
+    def _compare(self, parts: Iterable[_ComparedPart]) -> None:
+        for part in parts:
+            if part.is_instructions:
+                self.instructions[part.print] = self.entries
+                continue
+            if part.is_compaction:
+                self.compactions.add(part.print)
+            self.chain += chain(self.chain[-1] if self.chain else 0, (part.print,))
+            self.entry_at.append(self.entries)
+            if len(self.chain) == 1 and self not in (alike := self._beginnings.setdefault(self.chain[0], [])):
+                alike.append(self)
+
+    def rest(self, messages: Sequence[Sequence[Print]], shared: int) -> Iterator[int | range]:
+        """What a request says behind the prints that it shares: by its number a message that is new, which is said
+        before the next is asked for; or the numbers of entries that now stand again, of which an edit tells."""
+        at = 0
+        while at < len(messages) and shared > 0:
+            shared -= len(messages[at])
+            at += 1
+        while at < len(messages):
+            again, taken = self._restore(messages, at)
+            yield again if taken else at
+            at += taken or 1
+        self._cut_off = {}
+
+    def _restore(self, messages: Sequence[Sequence[Print]], at: int) -> tuple[range, int]:
+        """Have entries stand again that say the next messages; gives a run of numbers, and how many messages."""
+        first = last = -1
+        taken = 0
+        while (found := self._find_said(messages, at + taken)) is not None and (last < 0 or found[0] == last + 1):
+            last, more = found
+            first = last if first < 0 else first
+            taken += more
+            self._stand(last)
+        return range(first, last + 1), taken
+
+    def _find_said(self, messages: Sequence[Sequence[Print]], at: int) -> tuple[int, int] | None:
+        """An entry that does not stand and says the next messages, and how many these are. It was cut off just now; or
+        what stands is what stood before it when it was said. Else the words are the same, and may be new."""
+        if self.entries == len(self._given) or at >= len(messages) or not messages[at]:
+            return None
+        link, said = self.chain[-1] if self.chain else 0, list[Print]()
+        candidates = [number for number in self._cut_off.get(messages[at][0], ()) if number not in self._standing]
+        for count, own in enumerate(messages[at : at + _LONGEST], 1):
+            said += own
+            links = chain(link, own)
+            link = links[-1] if links else link
+            number = self._said_at.get(link)
+            known = candidates if number is None or number in self._standing else [number, *candidates]
+            for number in known if own else ():
+                if said == [part.print for part in self._given[number] if not part.is_instructions]:
+                    return number, count
+        return None
 
     def fold(self) -> tuple[int, int]:
         """Everything behind the first instructions is about to become one entry; gives which entries these are."""
@@ -145,7 +235,8 @@ class CapturedConversation:
     def forget(self) -> None:
         """Nothing of it is known any more: it is read anew."""
         self.cut(0)
-        self.entries, self.instructions, self.compactions = 0, {}, set()
+        self.instructions, self.compactions = {}, set()
+        self._given, self._standing, self._said_at, self._cut_off = [], {}, {}, {}
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
@@ -153,11 +244,30 @@ class CapturedConversation:
         while 0 < shared < len(at) and at[shared - 1] == at[shared]:
             shared -= 1
         keep = at[shared] if shared < len(at) else self.entries
-        del self.chain[shared:], at[shared:]
+        self._keep(shared, keep)
+        return shared, keep
+
+    def _keep(self, shared: int, keep: int) -> None:
+        """Cut off all but so many prints, which are so many entries."""
+        del self.chain[shared:], self.entry_at[shared:]
         self.instructions = {one: entry for one, entry in self.instructions.items() if entry < keep}
         self.replies = {name: length for name, length in self.replies.items() if length <= shared}
-        self.entries = keep
-        return shared, keep
+        self._cut_off = {}
+        for number in list(self._standing)[keep:]:
+            del self._standing[number]
+            if said := [part.print for part in self._given[number] if not part.is_instructions]:
+                self._cut_off.setdefault(said[0], []).append(number)
+
+
+_LONGEST = 64
+"""So many messages of a request may be one entry: the items of one reply."""
+
+
+def _parts(record: Iterable[Event]) -> tuple[_ComparedPart, ...]:
+    found = ((print_of(event), event) for event in record)
+    return tuple(
+        _ComparedPart(one, is_instructions(event), isinstance(event, System)) for one, event in found if one is not None
+    )
 
 
 ByBeginning = dict[int, list[CapturedConversation]]

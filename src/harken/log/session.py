@@ -229,7 +229,7 @@ class Session(LogReader, Sliced):
         content: str | None = None,
         cause: GivenCause = None,
     ) -> str:
-        """Log an edit: `truncate` keeps the first `n` entries, `compact` folds `start` up to `n` into `content`."""
+        """Log an edit of a transcript; `harken.events.edits` has the rule."""
         return self._log("transcript_edit", agent_id, writing.edit_of(action, n, start, content), cause=cause)
 
     def append(self, events: Iterable[Event], *, beside: Sequence[dict[str, Any]] = ()) -> list[str]:

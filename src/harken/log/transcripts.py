@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from harken.errors import NotFound
 from harken.events import Event, TranscriptEdit
-from harken.events.edits import SUMMARY, edit
+from harken.events.edits import SUMMARY, EditedEntries
 from harken.formats.session_log import (
     ENTRY,
     ROLES,
@@ -200,7 +200,7 @@ def entries(records: Iterable[LogLine], agent_id: str) -> list[LogLine]:
 def entries_of_all(records: Iterable[LogLine], agent_ids: Iterable[str] | None = None) -> dict[str, list[LogLine]]:
     """The transcripts of several agents (or of all there are), read in one go."""
     wanted = None if agent_ids is None else set(agent_ids)
-    found: dict[str, list[LogLine]] = {} if wanted is None else {agent_id: [] for agent_id in wanted}
+    found: dict[str, EditedEntries[LogLine]] = {agent_id: EditedEntries() for agent_id in wanted or ()}
     for data in records:
         kind = data.get("event_type")
         if kind != ENTRY and kind != "transcript_edit":
@@ -208,24 +208,27 @@ def entries_of_all(records: Iterable[LogLine], agent_ids: Iterable[str] | None =
         agent_id = as_id(data.get("agent_id")) or ""
         if wanted is not None and agent_id not in wanted:
             continue
-        transcript = found.setdefault(agent_id, [])
+        transcript = found.get(agent_id)
+        if transcript is None:
+            transcript = found[agent_id] = EditedEntries()
         if kind == ENTRY:
             _add(transcript, data)
         else:
             for event in events_of(data):
                 if isinstance(event, TranscriptEdit):
-                    edit(transcript, event, _summary(data))
-    return found
+                    transcript.edit(event, _summary(data))
+    return {agent_id: list(transcript) for agent_id, transcript in found.items()}
 
 
-def _add(transcript: list[LogLine], data: LogLine) -> None:
+def _add(transcript: EditedEntries[LogLine], data: LogLine) -> None:
     role = data.get("role")
     if type(role) is not str or role not in ROLES:
         return  # nobody knows what it is, so no model is shown it
-    if transcript and continues(transcript[-1], data):
-        transcript[-1] = _continued(transcript[-1], data)
+    last = transcript.last
+    if last is not None and continues(last, data):
+        transcript.replace_last(_continued(last, data))
     else:
-        transcript.append(data)
+        transcript.add(data)
 
 
 def _continued(before: LogLine, data: LogLine) -> LogLine:

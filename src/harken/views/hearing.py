@@ -13,7 +13,7 @@ from harken.clock import SECOND, from_datetime, parse_instant
 from harken.errors import BadRequest
 from harken.events import Output, Prompt, TranscriptEdit
 from harken.events.base import holds
-from harken.events.edits import continues, edit, is_entry
+from harken.events.edits import EditedEntries, continues, is_entry
 
 from .base import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT
 from .index import Index
@@ -270,18 +270,19 @@ def entries_at(index: Index, agent_id: str, until: int) -> set[int]:
     """The entries of an agent's transcript that stood after the first `until` records.
 
     Entries may be cut off or folded into a summary later on; the log keeps them all, and the views show them."""
-    entries: list[list[int]] = []
+    entries: EditedEntries[list[int]] = EditedEntries()
     for at in merge(index.transcripts.get(agent_id, ()), index.edits.get(agent_id, ())):
         if at >= until:
             break
         event = index.records[at][0]
         if isinstance(event, TranscriptEdit):
-            edit(entries, event, [at])
+            entries.edit(event, [at])
         elif is_entry(event):
-            if entries and continues(index.records[entries[-1][0]][0], event):
-                entries[-1].append(at)
+            last = entries.last
+            if last is not None and continues(index.records[last[0]][0], event):
+                last.append(at)
             else:
-                entries.append([at])
+                entries.add([at])
     return {at for entry in entries for at in entry}
 
 

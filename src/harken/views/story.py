@@ -185,6 +185,9 @@ class SessionStory:
                 yield Remark(text=f"error: {event.message}", time=event.time, alert=True)
             case TranscriptEdit(action="compact"):
                 yield SummedUp(text=event.content, time=event.time)
+            case TranscriptEdit(action="restore"):
+                who = self.name(event.agent_id)
+                yield Remark(text=f"{who}'s transcript has again what had been cut from it", time=event.time)
             case TranscriptEdit():
                 kept = "all" if event.n is None else f"the first {event.n}"
                 yield Remark(text=f"{self.name(event.agent_id)}'s transcript was cut: {kept} entries", time=event.time)

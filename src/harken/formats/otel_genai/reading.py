@@ -135,11 +135,14 @@ class _SpanReader(Teller):
         for event in _instructions(found, [own.events for own in said]):
             if print_of(event) not in conversation.instructions or found.only_new:
                 self._say(conversation, [event], time)
-        for own, compared in said:
-            rest = [event for event in own if not isinstance(event, System)]
-            if shared <= 0 and (compared or found.only_new or _is_odd(rest)):
+        for at in conversation.rest([one.prints for one in said], shared):
+            if isinstance(at, range):
+                edit = TranscriptEdit(action="restore", start=at.start, n=at.stop)
+                self._record([edit], conversation.agent_id, time)
+                continue
+            rest = [event for event in said[at].events if not isinstance(event, System)]
+            if said[at].prints or found.only_new or _is_odd(rest):
                 self._say(conversation, rest, time)
-            shared -= len(compared)
         self._open[found.span.key] = conversation
 
     def reply(self, found: ModelSpan) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from harken.events import TranscriptEdit
-from harken.events.edits import edit, summary_prompt
+from harken.events.edits import EditedEntries, summary_prompt
 
 from .lines import LogLine, LogRecord, read_records
 from .reading import ENTRY, ROLES, as_id, events_of
@@ -21,7 +21,7 @@ def context(data: bytes) -> bytes:
     """The entries of the main agent's transcript as they stand after every edit, verbatim; what was folded away is
     one entry with the summary."""
     main: str | None = None
-    entries: list[tuple[LogLine, list[bytes]]] = []
+    entries: EditedEntries[tuple[LogLine, list[bytes]]] = EditedEntries()
     for record, line in _objects(read_records((data,))):
         main = main_agent(line) if main is None else main
         if main is None or agent_of(line) != main:
@@ -32,18 +32,19 @@ def context(data: bytes) -> bytes:
             for event in events_of(line):
                 if isinstance(event, TranscriptEdit):
                     summary = record_of([summary_prompt(event.content, like=event)])
-                    edit(entries, event, (summary, [encode(summary)[:-1]]))
+                    entries.edit(event, (summary, [encode(summary)[:-1]]))
     return b"".join(raw + b"\n" for _, raws in entries for raw in raws)
 
 
-def _add(entries: list[tuple[LogLine, list[bytes]]], line: LogLine, raw: bytes) -> None:
+def _add(entries: EditedEntries[tuple[LogLine, list[bytes]]], line: LogLine, raw: bytes) -> None:
     role = line.get("role")
     if not isinstance(role, str) or role not in ROLES:
         return
-    if entries and continues(entries[-1][0], line):
-        entries[-1][1].append(raw)
+    last = entries.last
+    if last is not None and continues(last[0], line):
+        last[1].append(raw)
     else:
-        entries.append((line, [raw]))
+        entries.add((line, [raw]))
 
 
 def continues(last: LogLine, line: LogLine) -> bool:

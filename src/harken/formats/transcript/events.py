@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from harken.clock import from_datetime, in_calendar, to_datetime
-from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Error, Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts
 from harken.events.session import TranscriptEdit
 
@@ -228,8 +228,8 @@ def drafts_of(
             names[event.id] = event.name
         rest = rests[number] if number < len(rests) and isinstance(rests[number], dict) else {}
         draft = draft_of(event, names)
-        if draft is None and isinstance(event, Output) and "content" in rest:
-            # What no event has a place for is an entry where somebody said what it is.
+        if draft is None and "content" in rest:
+            # What no event has a place for, or says nothing of, is an entry where somebody said what it is.
             draft = EntryDraft("assistant", "", to_datetime(event.time or 0))
         if draft is not None:
             yield with_rest(draft, rest), rest
