@@ -21,6 +21,7 @@ BROKEN = {
     "trailing-comma": ('{"a": [1, 2,]}', 1, 12),
     "missing-comma": ('{"a": "x"\n "b": "y"}', 1, 10),
     "missing-colon": ('{"a" 1}', 1, 6),
+    "wide-colon": ('{"a": "x",\n "b"： "y"}', 2, 5),
     "missing-value": ('{"a": }', 1, 7),
     "comment": ('{"a": 1 // why\n}', 1, 9),
     "single-quotes": ("{'a': 1}", 1, 2),
@@ -90,6 +91,9 @@ MENDED = {
     "{'a': 'say \\'yes\\' to \"him\"'}": {"a": "say 'yes' to \"him\""},
     '{\n a: "b",\n c: {d: 1}, // why\n}': {"a": "b", "c": {"d": 1}},
     "{“a”: “b”}": {"a": "b"},
+    '{"a": "x",\n "b": “y”,\n "c": "z"}': {"a": "x", "b": "y", "c": "z"},
+    '{"a": "x",\n "b"： "y",\n "c"： 1}': {"a": "x", "b": "y", "c": 1},
+    '{"a": "x"\n "b": "say "yes" now"\n "c": {}}': {"a": "x", "b": 'say "yes" now', "c": {}},
     '{"a": "a "b" c", "d": "one\ntwo",}': {"a": 'a "b" c', "d": "one\ntwo"},
 }
 
@@ -131,6 +135,11 @@ def test_utf_16_is_mended() -> None:
         '{"a": "x,\n "b": 5,\n "c": "y"}',
         '{"a": "x"", "b": 1}',
         '{"a": "x"; "b": 1}',
+        '{"a": "x", "b"： "y", "c": 1}',  # nothing of a key may become part of the text before it
+        '{"a": "x",\n "b": ,\n "c": "y"}',
+        '{"a": "x" + "y", "b": 1}',
+        '{"a": ["x", “y”, "z"]}',
+        '{"a": ["x"，"y"]}',
         "{'a': 'it's'}",
         "{'a': 'x' 'y'}",  # Python joins them
         "{'a': 1, 'a': 'it\\'s'}",

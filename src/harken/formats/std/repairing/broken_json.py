@@ -25,6 +25,7 @@ CAUSES = {
     "trailing-comma": "a comma behind the last entry",
     "missing-comma": "a comma is missing here",
     "missing-colon": "a colon is missing behind the key",
+    "wide-colon": "a colon of Chinese writing behind the key",
     "missing-value": "a value or a key is missing here",
     "comment": "a comment, which JSON does not have",
     "single-quotes": "single quotes: JSON has texts in double quotes alone",
@@ -59,6 +60,10 @@ _MENDED = {
     "control-character": ("a control character was escaped", "{} control characters were escaped"),
     "trailing-comma": ("a comma behind the last entry was removed", "{} commas behind last entries were removed"),
     "missing-comma": ("a missing comma was put in", "{} missing commas were put in"),
+    "wide-colon": (
+        "a colon of Chinese writing is that of JSON now",
+        "{} colons of Chinese writing are those of JSON now",
+    ),
     "comment": ("a comment was removed", "{} comments were removed"),
     "fence": ("a fence of Markdown was removed", "{} fences of Markdown were removed"),
     "not-a-number": ("NaN or Infinity is null now", "{} times NaN or Infinity is null now"),

@@ -3,8 +3,8 @@ read the text, what belongs there instead.
 
 The one hard case is a quote inside a text that was not escaped. A quote ends a text where what follows could follow a
 text at that place: the next key and its value, the next item, or brackets that close what is open. Any other quote is
-inside. There is only one reading where these come in pairs, as quotes around words do; an odd number of them means that
-a text was ended too early or too late, and then nothing is mended.
+inside. There is only one reading where these come in pairs, as quotes around words do; an odd number of them, or a pair
+whose first one stands where a text ends, means that a text was ended too early or too late, and then nothing is mended.
 
 Rule: every look ahead stops at the next quote or bracket, so that the time grows with the size of the text and no more.
 """
@@ -31,9 +31,13 @@ _AFTER_COMMA = re.compile(r"(?:[ \t\n\r]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/)
 _NEXT_ITEM = re.compile(rf"{_GAP}(?:\Z|\]|{_VALUE})")
 _NEXT_FIELD = re.compile(
     rf"{_GAP}(?:\Z|\}}|\"(?:[^\"\\\n]++|\\.)*+(?:\Z|\"{_GAP}(?:\Z|:{_GAP}(?:\Z|{_VALUE}))))"
-    rf"|[ \t]*+\r?\n{_GAP}(?:[A-Za-z_]\w*+|'[^'\"\n]*+'){_GAP}:"
+    rf"|[ \t]*+\r?\n{_GAP}(?:[A-Za-z_]\w*+|'[^'\"\n]*+'|“[^“”\"\n]*+”|\"[A-Za-z_]\w*+\"){_GAP}[:：]"
 )
+"""The second part: what begins a line as a key does is one, whatever its value looks like."""
 _KEY = re.compile(rf"\"(?:[^\"\\\n]++|\\.)*+\"{_GAP}:")
+_KEY_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_GAP}\"[A-Za-z_]\w*+\"{_GAP}:")
+_AS_BEHIND_AN_END = re.compile(r"[ \t]*+(?:[,:;+，：；、]|\r?\n)")
+"""What stands behind a quote that ends something, and behind none that begins something."""
 _BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```\s*+\Z")
 """Another document, brackets too many, or the end of a fence."""
 _FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n|```\s*+\Z")
@@ -166,7 +170,9 @@ class _Scan:
             yield self._cannot(self._odd_value(char))
 
     def _colon(self) -> Iterator[Flaw]:
-        if self.text[self.at] != ":":
+        if self.text[self.at] == "：":
+            yield Flaw(cause="wide-colon", at=self.at, end=self.at + 1, instead=":")
+        elif self.text[self.at] != ":":
             yield self._cannot("missing-colon")
         self.at += 1
         self.want = "value"
@@ -202,7 +208,8 @@ class _Scan:
             return
         inside = list(self._inside_text())
         quotes = [at for at, flaw in enumerate(inside) if flaw.cause == "quote"]
-        if len(quotes) % 2 and inside[-1].instead is not None:
+        opens = (_AS_BEHIND_AN_END.match(self.text, inside[at].end) is None for at in quotes[::2])
+        if (len(quotes) % 2 or not all(opens)) and inside[-1].instead is not None:
             refused = inside[quotes[0]]
             inside[quotes[0]] = Flaw(cause="odd-quote", at=refused.at, end=refused.end)
         yield from inside
@@ -226,7 +233,9 @@ class _Scan:
                 self._ended(at + 1)
                 return
             elif self._may_lack_comma(at + 1):
-                yield Flaw(cause="missing-comma", at=at + 1, end=at + 1)
+                is_sure = self.open[-1] == "{" and _KEY_ON_A_NEW_LINE.match(text, at + 1) is not None
+                self.at, self.want = at + 1, "key"
+                yield Flaw(cause="missing-comma", at=at + 1, end=at + 1, instead="," if is_sure else None)
                 return
             else:
                 yield Flaw(cause="quote", at=at, end=at + 1, instead='\\"')
