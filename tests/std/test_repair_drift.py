@@ -68,6 +68,19 @@ def test_the_type_of_an_agent_that_is_named_by_its_id_alone_is_what_the_id_begin
     assert "the text is its id; its type is as that says" in told[0]
 
 
+def test_an_orchestrator_that_is_named_by_a_text_does_not_become_a_participant() -> None:
+    document = multi()
+    team = document["collaboration"]
+    team["orchestrator"] = team["orchestrator"]["agent_id"]
+    names = [one["agent_id"] for one in team["participants"]]
+    team["participants"] = list(names)
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert names == [one["agent_id"] for one in made["collaboration"]["participants"]]
+
+
 def test_an_orchestrator_that_is_named_by_its_type_is_the_participant_of_that_type() -> None:
     document = loads(dumps(multi()).replace(b'"lead"', b'"architect-main"'))
     document["collaboration"] |= {"orchestrator": "architect", "participants": ["architect-main", "builder"]}

@@ -210,7 +210,7 @@ def test_agents_without_ids_are_called_by_their_types(run: Run) -> None:
 
     out = shown(run, data)
 
-    assert "  main " in out
+    assert "  main " not in out
     assert "  product_owner  product_owner" in out
 
 

@@ -14,6 +14,7 @@ from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Resp
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.in_order import ToldRecord, in_order
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
+from harken.formats.std.repairing.repair import repair
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single, sub_session, task_call
 
 Json = dict[str, Any]
@@ -179,6 +180,31 @@ def test_a_summary_that_is_a_text_is_what_the_agent_says_in_the_end() -> None:
     events = read(single() | {"summary": "The clock is right again."})
 
     assert ["The clock is right again."] == [event.content for event in events if isinstance(event, Response)]
+
+
+def test_a_summary_that_a_repair_has_put_aside_is_still_what_the_agent_says_in_the_end() -> None:
+    document = single() | {"summary": "The clock is right again."}
+    repaired = repair(json.dumps(document).encode()).data
+
+    assert record(read(document), "summary") == record(events_of(repaired), "summary")
+
+
+def test_a_document_without_an_orchestrator_has_the_same_agents_before_and_after_its_repair() -> None:
+    roles = [{"agent_type": "product_owner"}, {"agent_type": "developer"}]
+    document = single() | {"collaboration": {"mode": "multi_agent", "pattern": "pipeline", "participants": roles}}
+    repaired = repair(json.dumps(document).encode()).data
+
+    assert told(read(document)) == told(events_of(repaired))
+    assert {"product_owner", "developer"} == {agent for agent, _, _ in told(read(document))}
+
+
+def test_where_nobody_is_listed_whoever_gives_the_first_task_is_the_main_agent() -> None:
+    document = multi()
+    leader = document.pop("collaboration")["orchestrator"]["agent_id"]
+    repaired = repair(json.dumps(document).encode()).data
+
+    assert told(read(document)) == told(events_of(repaired))
+    assert leader == read(document)[0].agent_id
 
 
 # -- several agents ----------------------------------------------------------------------------------------------------
@@ -612,8 +638,9 @@ def test_participants_without_an_id_are_agents_under_the_ids_that_a_repair_gives
         '{"agent_type":"architect"}': ["architect", "developer-1", "developer-2", "reviewer"],
         '"architect"': ["architect", "developer-1", "developer-2", "reviewer"],
         '{"agent_type":"lead"}': ["lead", "architect", "developer-1", "developer-2", "reviewer"],
-        "null": ["main", "architect", "developer-1", "developer-2", "reviewer"],
-        "{}": ["main", "architect", "developer-1", "developer-2", "reviewer"],
+        "null": ["architect", "developer-1", "developer-2", "reviewer"],
+        "{}": ["architect", "developer-1", "developer-2", "reviewer"],
+        "7": ["main", "architect", "developer-1", "developer-2", "reviewer"],
     }
     for leader, names in expected.items():
         collaboration = {"mode": "multi_agent", "orchestrator": json.loads(leader), "participants": listed}

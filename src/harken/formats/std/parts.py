@@ -154,10 +154,14 @@ def _identified(agent: Any, name: str) -> Json | None:
 
 
 def orchestrator(data: Json) -> Json:
-    """The orchestrator, in the same way; an empty object where nobody is."""
+    """The orchestrator, in the same way: where nobody is named the first participant, or whoever gives the first task;
+    an empty object where nobody does."""
     said = inner(data, "collaboration").get("orchestrator")
-    if isinstance(said, dict) and (said.get("agent_id") not in (None, "") or not agent_kind(said)):
+    if isinstance(said, dict) and said.get("agent_id") not in (None, ""):
         return said
+    if said is None or (isinstance(said, dict) and not agent_kind(said)):
+        first = next(iter(participants(data)), None) or task_giver(data)
+        return {**(said or {}), **first} if "agent_id" in first else said or {}
     if not isinstance(said, (str, dict)) or not said:
         return {}
     kind = said if isinstance(said, str) else agent_kind(said)
@@ -166,6 +170,14 @@ def orchestrator(data: Json) -> Json:
     if isinstance(said, str):
         kind = str(same[0].get("agent_type", kind)) if len(same) == 1 else type_in(kind) or kind
     return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
+
+
+def task_giver(data: Json) -> Json:
+    """Who gives the first task that a message tells of; an empty object where none does."""
+    given = (
+        one for one in values(data.get("messages")) if one.get("message_type") in ("task_assignment", "review_request")
+    )
+    return agent_at(next(given, {}), "from_agent")
 
 
 def requested_reviews(data: Json) -> set[str]:

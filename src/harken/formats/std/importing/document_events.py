@@ -7,6 +7,7 @@ from typing import Any
 
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
 from harken.formats.std.document import Json
+from harken.formats.std.findings import OLD
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
 from harken.formats.std.skeleton import skeleton_of
 from harken.formats.std.spellings import known_status
@@ -148,9 +149,12 @@ class DocumentReading:
         return []
 
     def _ending(self) -> list[Event]:
-        """How it ended: a summary that is a text is what the agent says of it in the end."""
+        """How it ended: a summary that is a text is what the agent says of it in the end, also where a repair has put
+        it aside."""
         found: list[Event] = []
         time, status, summary = instant(self.data, "completed_at"), self.data.get("status"), self.data.get("summary")
+        if isinstance(summary, dict):
+            summary = self.data.get(OLD + "summary")
         if isinstance(summary, str) and summary.strip():
             name = self._names.give("summary")
             found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(summary)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from harken.formats.std import parts
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import MODES, PATTERNS, TASK
-from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
+from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, task_giver, text, type_in, values
 from harken.formats.std.spellings import known_word
 
 from .mending import Mender, Mending, Spot, path_steps
@@ -77,6 +78,9 @@ def orchestrator(spot: Spot) -> bool:
         return ready and spot.put(identifier(participants[0]), "the first participant", derived=True)
     if listed:
         return False
+    giver = identifier(task_giver(spot.doc.data))
+    if giver.keys() >= {"agent_id", "agent_type"}:
+        return spot.put(giver, "whoever gives the first task", derived=True)
     return spot.put(
         {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted", derived=True
     )
@@ -164,6 +168,11 @@ def _agents(doc: Mending) -> dict[str, Json]:
     return doc.once("agents", lambda: agents(doc.data))
 
 
+def _leader(doc: Mending) -> object:
+    """The id of the orchestrator, who may be named by a text that is not mended yet."""
+    return doc.once("leader", lambda: parts.orchestrator(doc.data).get("agent_id"))
+
+
 def of_type(doc: Mending, kind: str) -> list[Json]:
     """The agents of a type that have an id."""
 
@@ -183,7 +192,7 @@ def listed_agent(spot: Spot) -> bool:
     if not isinstance(found, list) or "agent_type" not in made:
         return False
     listed = spot.doc.once("listed", lambda: {text(one, "agent_id") for one in values(found)})
-    if made["agent_id"] in listed:
+    if made["agent_id"] in listed or made["agent_id"] == _leader(spot.doc):
         return False
     listed.add(made["agent_id"])
     found.append(made)
