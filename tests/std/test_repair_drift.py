@@ -399,3 +399,27 @@ def test_a_message_without_a_task_is_about_the_only_one_of_its_agent() -> None:
     times = [f"2026-03-04T10:{clock}Z" for clock in ("00:30", "01:30", "02:00", "03:00")]
     assert times == [message["timestamp"] for message in mended["messages"]]
     assert not [one for one in answer.findings if one.path.endswith("timestamp")]
+
+
+def test_a_verification_that_is_a_text_stays_in_an_output_of_any_agent() -> None:
+    document = multi()
+    output = document["sub_sessions"][1]["output"]
+    output["verification"] = "all tests pass"
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert {**output, "output_type": "generic", "status": "completed"} == made["sub_sessions"][1]["output"]
+
+
+def test_a_sub_session_that_names_its_agent_by_fields_of_its_own_is_that_agents() -> None:
+    document = multi()
+    document["collaboration"]["participants"].append({"agent_id": "builder-2", "agent_type": "developer"})
+    agents = [sub.pop("agent") for sub in document["sub_sessions"]]
+    for sub, agent in zip(document["sub_sessions"], agents, strict=True):
+        sub |= agent
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert agents == [sub["agent"] for sub in made["sub_sessions"]]

@@ -515,7 +515,7 @@ def test_the_conversation_of_a_document_is_that_of_its_own_agent() -> None:
 def test_parts_of_the_wrong_type_are_told_with_the_reason() -> None:
     document = multi() | {"phase_annotations": 3}
     document["tool_calls"].append("not a call")
-    document["sub_sessions"] += [None, {"sub_session_id": 5.5}]
+    document["sub_sessions"] += [None, {"status": "success"}]
     document["messages"] += ["hello", {"message_type": "feedback"}]
 
     reasons = [event.why for event in read(document) if isinstance(event, Output) and event.why]
@@ -646,6 +646,55 @@ def test_participants_without_an_id_are_agents_under_the_ids_that_a_repair_gives
         collaboration = {"mode": "multi_agent", "orchestrator": json.loads(leader), "participants": listed}
         events = read({**single(), "collaboration": collaboration})
         assert names == [event.agent_id for event in events if isinstance(event, AgentCreated)]
+
+
+def with_other_names(document: Json) -> Json:
+    """Messages as many write them."""
+    for one in document["messages"]:
+        one["from"], one["to"] = one.pop("from_agent")["agent_id"], one.pop("to_agent")["agent_id"]
+        one["type"], one["content"] = one.pop("message_type"), one.pop("payload")
+    return document
+
+
+def with_subs_inside_their_calls(document: Json) -> Json:
+    calls = {one["call_id"]: one for one in document["tool_calls"]}
+    for sub in document.pop("sub_sessions"):
+        calls[sub["triggered_by_call_id"]]["sub_session"] = sub
+    return document
+
+
+def with_subs_by_their_ids(document: Json) -> Json:
+    document["sub_sessions"] = {one.pop("sub_session_id"): one for one in document["sub_sessions"]}
+    return document
+
+
+def with_flat_agents(document: Json) -> Json:
+    for sub in document["sub_sessions"]:
+        sub |= sub.pop("agent")
+    return document
+
+
+@pytest.mark.parametrize(
+    "change", [with_other_names, with_subs_inside_their_calls, with_subs_by_their_ids, with_flat_agents]
+)
+def test_a_document_in_another_shape_is_read_as_a_repair_writes_it_and_that_is_told(change: Any) -> None:
+    changed = change(multi())
+
+    *events, notice = read(changed)
+
+    assert events_of(repair(json.dumps(changed).encode()).data) == events
+    assert [event for event in read(multi()) if not isinstance(event, Output)] == [
+        event for event in events if not isinstance(event, Output)
+    ]
+    assert isinstance(notice, Output) and notice.why.startswith("the document is read as a repair writes it: ")
+
+
+def test_nothing_is_made_up_where_a_document_in_another_shape_does_not_say_it() -> None:
+    document = with_other_names(multi())
+    for sub in document["sub_sessions"]:
+        del sub["started_at"], sub["status"]
+
+    assert {None} == {event.time for event in read(document) if event.message_id.endswith("/task")}
 
 
 def test_a_session_that_says_when_it_started_begins_then() -> None:

@@ -8,11 +8,10 @@ import msgspec
 
 from harken.errors import BadRecord, BadRequest, NotFound
 from harken.formats.std.checking.rules import is_session
-from harken.formats.std.document import Document, parse_session, read
+from harken.formats.std.document import Document, read
 from harken.formats.std.drawing import DocumentDrawing, drawing
+from harken.formats.std.importing.reshaping import in_shape
 from harken.formats.std.repairing.broken_json import explain, mend
-from harken.formats.std.repairing.mend_keys import rename_keys
-from harken.formats.std.repairing.mending import Mending
 from harken.formats.std.repairing.repair import repair
 
 from .base import ApiAnswer, ApiRequest
@@ -197,7 +196,7 @@ def _document(data: bytes) -> tuple[Document, bool]:
 
 def _read_or_mended(data: bytes) -> tuple[Document, bool]:
     try:
-        return _as_spelled(read(data)), False
+        return in_shape(read(data))[0], False
     except BadRecord:
         if (finding := explain(data)) is None:  # it is JSON, and no session document
             raise
@@ -207,12 +206,6 @@ def _read_or_mended(data: bytes) -> tuple[Document, bool]:
             hint="`harken std validate` says more about a file that is no JSON",
         )
     return repair(data).document or read(mended.data), True
-
-
-def _as_spelled(document: Document) -> Document:
-    """The document with its keys as the standard spells them: `toolCalls` would not be drawn."""
-    doc = Mending(document.data, "")
-    return parse_session(doc.data) if rename_keys(doc) else document
 
 
 def _about(drawn: DocumentDrawing, agent: str) -> DocumentDrawing:

@@ -25,6 +25,7 @@ from .document_events import COMPLETED, DocumentReading, created
 from .in_order import ToldRecord, in_order, side_by_side, with_heard
 from .message_events import message_records, sort_messages
 from .pieces import MadeUpNames, agent_named, compact, id_of
+from .reshaping import in_shape
 
 _OF_MESSAGE = frozenset({"message_type", "from_agent", "to_agent"})
 _OF_CHAIN = _OF_MESSAGE | {"sub_session_id", "triggered_by_call_id"}
@@ -94,7 +95,7 @@ def readings(data: bytes) -> list[PartReading]:
         elif isinstance(value, dict) and _is_of_chain(value):
             chain.append(value)
         else:
-            found.append(_document(value, names))
+            found += _document(value, names)
     return [*found, ChainReading(chain, names)] if chain else found
 
 
@@ -107,11 +108,13 @@ def _is_message(line: Json) -> bool:
     return "sub_session_id" not in line and not line.keys().isdisjoint(_OF_MESSAGE)
 
 
-def _document(value: Any, names: MadeUpNames) -> DocumentReading | UnreadPart:
+def _document(value: Any, names: MadeUpNames) -> list[PartReading]:
     try:
-        return DocumentReading(parse_session(value).data, names)
+        document, done = in_shape(parse_session(value))
     except BadRecord as problem:
-        return UnreadPart(compact(value), str(problem), names.give("document"))
+        return [UnreadPart(compact(value), str(problem), names.give("document"))]
+    reading = DocumentReading(document.data, names)
+    return [reading, UnreadPart(b"", done, names.give("@shape"))] if done else [reading]
 
 
 # -- which values the bytes hold -------------------------------------------------------------------------------------

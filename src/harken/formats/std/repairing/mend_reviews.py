@@ -129,7 +129,7 @@ def _review_ids(data: Json) -> list[Any]:
 def verification(spot: Spot) -> bool:
     """A review that does not say how tests and type check went is none as the standard has it: any agent's output."""
     output = _output(spot)
-    if spot.value is not None or output.get("output_type") is not None:
+    if isinstance(spot.value, dict) or output.get("output_type") is not None or not spot.doc.derives:
         return False
     output["output_type"] = "generic"
     said = '`output_type` was missing, is "generic": it does not say how tests and type check went, as a review must'

@@ -8,7 +8,7 @@ from typing import Any
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import LEVELS, STATUSES, TASK
-from harken.formats.std.parts import inner, instant, objects, text, values
+from harken.formats.std.parts import agent_kind, inner, instant, objects, text, type_in, values
 from harken.formats.std.spellings import known_word, plain_key
 
 from .mend_agents import agent, identifier, listed_agent, of_type
@@ -166,6 +166,9 @@ def _named_subs(data: Json) -> list[str]:
 def sub_agent(spot: Spot) -> bool:
     if spot.value is not None:
         return agent(spot)
+    if name := text(spot.holder, "agent_id"):
+        kind = agent_kind(spot.holder) or type_in(name) or name
+        return spot.put({"agent_id": name, "agent_type": kind}, "as `agent_id` says")
     call = _trigger_of(spot, spot.holder)
     kind = text(inner(call, "subagent_info"), "subagent_type")
     kind = kind or text(inner(inner(call, "input"), "params"), "subagent_type")

@@ -25,8 +25,10 @@ T = TypeVar("T")
 class Mending:
     """The document, which is changed in place, and what was changed."""
 
-    def __init__(self, data: Json, name: str = "") -> None:
+    def __init__(self, data: Json, name: str = "", *, derives: bool = True) -> None:
+        """`derives` is whether it gets values that it does not say itself."""
         self.data = data
+        self.derives = derives
         self.name = name
         """What the file is called, without `.json`; empty where nobody said."""
         self.changes: list[DocumentChange] = []
@@ -100,6 +102,8 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
 
     def put(self, value: Any, why: str, *, derived: bool = False, keep: bool = False) -> bool:
         """Put another value there, and say why. What was there is kept beside it, where that does not say the same."""
+        if derived and not self.doc.derives:
+            return False
         was = self.value
         if (keep or derived) and was is not None and isinstance(self.holder, dict):
             self.holder.setdefault(OLD + self.key, was)
@@ -118,6 +122,8 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
 
     def set_aside(self) -> bool:
         """Keep what is there beside its place, which need not be filled."""
+        if not self.doc.derives:
+            return False
         was = self.holder.pop(self.key)
         self.holder.setdefault(OLD + self.key, was)
         why = f"`{self.key}` was {shown(was)}, which has no place there; it is kept as `{OLD}{self.key}`"

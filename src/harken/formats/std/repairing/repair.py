@@ -25,7 +25,8 @@ from .mend_shapes import by_type
 from .mending import Mender, Mending, Spot, pattern_of, spot_at
 
 _MOST_ROUNDS = 12
-_FIELD_RULES = ("missing-field", "wrong-type", "unknown-value")
+_OF_SHAPE = ("missing-field", "wrong-type")
+_FIELD_RULES = (*_OF_SHAPE, "unknown-value")
 
 _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
     (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
@@ -93,6 +94,14 @@ def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
         changes += _read_as_newest(loads(data), document)
     _keep_hidden(doc, hidden_values(data))
     return _written(doc, changes, name)
+
+
+def reshaped(document: Document) -> tuple[Document, list[DocumentChange]]:
+    """A document in the shape that the standard has, as far as it needs nothing that the document does not say: keys,
+    lists, sub-sessions and the fields of messages under the names that they have there. The document is used up."""
+    doc = Mending(_unshared(document), derives=False)
+    _rounds(doc, validate(document), "")
+    return msgspec.structs.replace(document, data=doc.data), doc.changes
 
 
 def unwrapped(data: bytes) -> tuple[bytes, DocumentChange] | None:
@@ -219,7 +228,8 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
     for spot in spots:
         if not spot.path.startswith("summary"):
             _mend_spot(spot)
-    mend_agents.played_by_one(doc)
+    if doc.derives:
+        mend_agents.played_by_one(doc)
     if len(doc.changes) > before:
         return
     for spot in spots:
@@ -228,6 +238,8 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
 
 
 def _mend_spot(spot: Spot) -> bool:
+    if not spot.doc.derives and spot.rule not in _OF_SHAPE:
+        return False
     if spot.rule in _BY_RULE:
         return _BY_RULE[spot.rule](spot)
     if spot.rule == "empty-field":
