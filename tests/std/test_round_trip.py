@@ -372,16 +372,58 @@ def test_an_output_that_breaks_the_standard_is_told_as_the_session_has_it() -> N
     assert ["src/clock.py"] == [one["path"] for one in output["changes"]["files_created"]]
 
 
+def with_fields(given: Json) -> Json:
+    """A document with fields that no event tells, at every level."""
+    first = given["tool_calls"][0]
+    first["input"] |= {"description": "Look at it", "raw_command": "cat clock.py"}
+    first["output"] |= {"result": {"display": "HOUR = 1", "lines": 1}, "truncated": False}
+    first |= {"context_contribution": {"type": "file_content", "summary": "one line"}, "mood": "good"}
+    ids = {"start_call_id": first["call_id"], "end_call_id": first["call_id"]}
+    remark = {"annotation_id": "a1", "phase_type": "explore", "tool_call_range": ids, "annotated_by": "agent"}
+    remark |= {"annotated_at": given["created_at"], "confidence": "high", "description": "a look around"}
+    given["agent"] |= {"capability_snapshot": "2026-03-01"}
+    given["summary"] |= {"outcome": "it is right"}
+    more = {"task_description": "The clock", "updated_at": given["completed_at"], "reflection": {"good": ["all"]}}
+    return {**given, **more, "phase_annotations": [remark]}
+
+
+@pytest.mark.parametrize("make", [single, multi])
+def test_fields_that_no_event_tells_are_written_again_in_their_places(make: Any) -> None:
+    given = with_fields(make())
+    found = exported_again(given)
+
+    keys = ("task_description", "updated_at", "reflection", "phase_annotations", "agent")
+    assert {key: given[key] for key in keys} == {key: found.get(key) for key in keys}
+    assert "it is right" == found["summary"]["outcome"]
+    kept = ("input", "output", "context_contribution", "mood")
+    assert {key: given["tool_calls"][0][key] for key in kept} == {key: found["tool_calls"][0].get(key) for key in kept}
+    assert [] == document_of(events_of(dumps(given)), SessionFacts()).losses
+
+
+def test_fields_that_break_the_standard_are_set_aside_and_the_rest_stands() -> None:
+    given = with_fields(single())
+    given["phase_annotations"][0]["tool_call_range"] = ["tool-001"]
+    given["tool_calls"][1]["context_contribution"] = "words"
+    given["summary"] = "It is right."
+    found = exported_again(given)
+
+    assert "phase_annotations" not in found
+    assert given["phase_annotations"] == found["x_harken_old_phase_annotations"]
+    assert {"context_contribution": "words"} == found["tool_calls"][1]["x_harken_old_call"]
+    assert ("The clock", "It is right.") == (found["task_description"], found["x_harken_old_summary"])
+    assert found == exported_again(found) | {"x_harken": found["x_harken"]}
+
+
 def test_secrets_in_messages_of_a_document_are_masked(repo: Repo, tmp_path: Path) -> None:
     given, secret = multi(), "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    given["messages"][1]["payload"]["notes"] = secret
+    given["messages"][1]["payload"]["notes"] = given["reflection"] = secret
     path = tmp_path / f"{given['session_id']}.json"
     path.write_bytes(dumps(given))
     list(repo.import_sessions([path]))
 
     masked, revealed = (repo.document(given["session_id"], reveal=reveal).document.data for reveal in (False, True))
 
-    assert secret == revealed["messages"][1]["payload"]["notes"]
+    assert secret == revealed["messages"][1]["payload"]["notes"] == revealed["reflection"]
     assert secret not in json.dumps(masked)
     assert "task_completion" == masked["messages"][1]["message_type"]
 

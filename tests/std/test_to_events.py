@@ -29,6 +29,11 @@ def told(events: list[Event]) -> list[tuple[str, str, str]]:
     return [(event.agent_id, event.kind, event.message_id) for event in events]
 
 
+def without_fields(events: list[Event]) -> list[Event]:
+    """All but the record of fields that no event tells: a repair adds one, `updated_at`."""
+    return [event for event in events if event.message_id != "fields"]
+
+
 def record(events: list[Event], name: str) -> Any:
     return next(event for event in events if event.message_id == name)
 
@@ -194,7 +199,7 @@ def test_a_document_without_an_orchestrator_has_the_same_agents_before_and_after
     document = single() | {"collaboration": {"mode": "multi_agent", "pattern": "pipeline", "participants": roles}}
     repaired = repair(json.dumps(document).encode()).data
 
-    assert told(read(document)) == told(events_of(repaired))
+    assert told(read(document)) == told(without_fields(events_of(repaired)))
     assert {"product_owner", "developer"} == {agent for agent, _, _ in told(read(document))}
 
 
@@ -203,7 +208,7 @@ def test_where_nobody_is_listed_whoever_gives_the_first_task_is_the_main_agent()
     leader = document.pop("collaboration")["orchestrator"]["agent_id"]
     repaired = repair(json.dumps(document).encode()).data
 
-    assert told(read(document)) == told(events_of(repaired))
+    assert told(read(document)) == told(without_fields(events_of(repaired)))
     assert leader == read(document)[0].agent_id
 
 
@@ -682,7 +687,7 @@ def test_a_document_in_another_shape_is_read_as_a_repair_writes_it_and_that_is_t
 
     *events, notice = read(changed)
 
-    assert events_of(repair(json.dumps(changed).encode()).data) == events
+    assert without_fields(events_of(repair(json.dumps(changed).encode()).data)) == without_fields(events)
     assert [event for event in read(multi()) if not isinstance(event, Output)] == [
         event for event in events if not isinstance(event, Output)
     ]

@@ -10,6 +10,7 @@ from harken.errors import BadRecord
 from harken.events import Event, Output, Recovery, ToolCall, ToolResult
 from harken.events.wire import to_readable, to_wire
 from harken.formats.std.arguments import params_of
+from harken.formats.std.beside import is_beside
 from harken.formats.std.document import Json
 from harken.formats.std.skeleton import is_skeleton
 
@@ -28,7 +29,7 @@ def entries(
     what the agent `handed_in` is its output. What is not told is counted in `lost`."""
     found = []
     for event in events:
-        if is_skeleton(event) or (handed_in and _is_output(event, handed_in)):
+        if is_skeleton(event) or is_beside(event) or (handed_in and _is_output(event, handed_in)):
             continue
         if isinstance(event, Output | Recovery):
             lost[UNREAD_RECORDS if getattr(event, "why", "") else OTHER_RECORDS] += 1

@@ -27,7 +27,7 @@ _INTERRUPTIONS = frozenset({"interruption", "stopped", "turn_aborted"})
 _BROKEN_OFF = ("[Request interrupted by user", "<turn_aborted>")
 """How their words begin, where a sub-agent's file does not tell them from what the agent was given."""
 
-_CLOSING = frozenset({"completed", "recording_closed"})
+CLOSING = frozenset({"completed", "recording_closed"})
 """Notices by which a document that was imported, or a recording, says itself how it ended."""
 _OUTPUTS = {"command": "local_command_output", "bash_input": "bash_output"}
 """What a person may type beside prompts, and what answers it; a command that stands for a prompt the model answers."""
@@ -45,7 +45,7 @@ def completed_at(events: Sequence[Event]) -> int | None:
     """When a document that was imported, or a recording, says that it ended, where nothing comes behind that; the times
     in it may be later."""
     for event in reversed(events):
-        if isinstance(event, System) and event.subtype in _CLOSING:
+        if isinstance(event, System) and event.subtype in CLOSING:
             return event.time
         if isinstance(event, Prompt | Response | ToolCall | ToolResult):
             break
@@ -66,7 +66,7 @@ def status_of(events: Sequence[Event]) -> Status:
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype=subtype, message=word) if subtype in _CLOSING and (told := _outcome(word)):
+            case System(subtype=subtype, message=word) if subtype in CLOSING and (told := _outcome(word)):
                 return told
             case Error():
                 return "failed"

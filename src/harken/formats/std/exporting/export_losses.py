@@ -21,8 +21,12 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.formats.base import Loss
+from harken.formats.std.beside import annotations_in, is_beside
+from harken.formats.std.findings import OLD
+from harken.formats.std.parts import inner
 from harken.formats.std.skeleton import is_skeleton
 
+from .endings import CLOSING
 from .spawning import SessionTree
 
 _WHY = "STD-001 has no place for it"
@@ -51,10 +55,24 @@ def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool, has_p
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
 
 
+def _is_field(event: Event, tree: SessionTree) -> bool:
+    """Whether a field of the document says it: how the session ended, its title or description where nobody asked for
+    anything, and a summary in words that a document had."""
+    match event:
+        case System():
+            return event.subtype in CLOSING
+        case Prompt():
+            return event.origin in ("task_title", "task_description")
+        case Response():
+            return bool(event.content) and event.content == inner(tree.beside, "fields").get(OLD + "summary")
+    return False
+
+
 def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
     """What a document of one agent leaves out: everything but that agent's calls and what it was asked first."""
     found: Counter[str] = Counter()
     calls = {event.id for event in tree.main_events if isinstance(event, ToolCall)}
+    annotations = annotations_in(tree.beside)
     for event in tree.events:
         is_own = event.agent_id in (tree.main, "")
         if isinstance(event, ToolCall):
@@ -64,7 +82,7 @@ def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
             found["results without a call"] += is_own and event.id not in calls
         elif isinstance(event, Output) and event.why:
             found["records that could not be read"] += 1
-        elif not is_skeleton(event):
+        elif not (is_skeleton(event) or is_beside(event) or event.message_id in annotations or _is_field(event, tree)):
             what = next((name for kinds, name in _KINDS if isinstance(event, kinds)), "")
             found[what] += bool(what)
         if isinstance(event, Prompt | ToolResult) and is_own:

@@ -15,6 +15,7 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 from harken.formats.std.arguments import params_of
+from harken.formats.std.beside import annotations_in, with_beside
 from harken.formats.std.checking.rules import is_valid
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
@@ -159,7 +160,9 @@ class _Export:
         data["summary"] = computed_summary(data)
         self.derived += unknown_durations(data)
         if self.with_agents:
-            data["x_harken_conversation"] = entries(tree.main_events, self.calls, self.lost)
+            annotations = annotations_in(tree.beside)
+            own = [event for event in tree.main_events if event.message_id not in annotations]
+            data["x_harken_conversation"] = entries(own, self.calls, self.lost)
         derived = summed_up(self.said.derived(self.derived))
         data["x_harken"] = {
             "version": VERSION,
@@ -167,6 +170,8 @@ class _Export:
             "runtime": clean(self.facts.runtime),
             "derived": derived,
         }
+        records = {self.calls.name(event): event.message_id for event in tree.events if isinstance(event, ToolCall)}
+        data = with_beside(data, tree.beside, records)
         return Exported(
             document=Document(data=data, kind=kind_of(data)),
             derived=derived,

@@ -15,6 +15,7 @@ import msgspec
 
 from harken.events import AgentCreated, Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.arguments import params_of
+from harken.formats.std.beside import beside_among
 from harken.formats.std.checking.links import listed_types
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, text
@@ -131,6 +132,8 @@ class SessionTree(msgspec.Struct, kw_only=True):
     """The identity of a call's event to those that it made: ids of calls may be missing, or be there twice."""
     said: Json = {}
     """What the document said that the session was imported from, beside what the events tell."""
+    beside: Json = {}
+    """The fields of that document which no event tells."""
 
     def own(self, agent: str) -> list[Event]:
         """What one agent said, heard and did; nothing for one that is not there."""
@@ -179,6 +182,7 @@ def session_tree(events: Iterable[Event], *, as_said: bool = True) -> SessionTre
     for agent_id in seen.others(main):
         _add(tree, _agent(agent_id, seen, main))
     said = skeleton_among(tree.main_events)
+    tree.beside = beside_among(tree.main_events)
     # An agent without a call may be the one that such a call made; and a document lists all agents that there are.
     is_whole = not said and all(agent.call or agent.is_hook for agent in tree.agents.values())
     for agent_id, call in seen.unrecorded(tree.making) if is_whole else ():

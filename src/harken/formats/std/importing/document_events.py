@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
+from harken.formats.std.beside import beside_of
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
@@ -136,7 +137,9 @@ class DocumentReading:
             told = self._asked()
             ended = self._ending()
         story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
-        return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *self._skeleton(), *ended])])
+        remarks = self._annotations()
+        kept = self._skeleton([event.message_id for event in remarks])
+        return _begun(created, [*story, *self._bad, *records_of([*remarks, *kept, *ended])])
 
     def _asked(self) -> list[Event]:
         """What was to be done. Where nobody wrote down what the user said, the title of the task tells, without which
@@ -179,13 +182,18 @@ class DocumentReading:
             for value in (given if isinstance(given, list) else [])
         ]
 
-    def _skeleton(self) -> list[Event]:
-        """What a document of several agents says beside all this, for whoever writes it again."""
+    def _skeleton(self, remarks: list[str]) -> list[Event]:
+        """What a document says beside all this, for whoever writes it again: of tasks and messages, and in fields that
+        no event tells."""
         parts = (self.own, *self.subs)
         calls = {name: call for part in parts for name, call in zip(part.call_names, part.calls, strict=True)}
-        if not (kept := skeleton_of(self.data, calls)):
-            return []
-        return [Output(message_id=self._names.give("document"), agent_id=self.main, raw=compact(kept))]
+        beside = beside_of(self.data, calls, remarks)
+        records = {"document": skeleton_of(self.data, calls), "fields": beside}
+        return [
+            Output(message_id=self._names.give(name), agent_id=self.main, raw=compact(kept))
+            for name, kept in records.items()
+            if kept
+        ]
 
     def _linked(self, result: ToolResult) -> ToldRecord:
         """A result, linked to the answers of the agents that its call made, unless it came before they had any."""
@@ -228,7 +236,7 @@ class DocumentReading:
         first: dict[str, int] = {}
         for place, sub in enumerate(self.subs):
             first.setdefault(sub.agent, place)
-        model = text_of(inner(self.data, "agent").get("model_id"))
+        model = text_of(inner(self.data, "agent").get("model_id")) or text_of(self.data.get("agent"))
         main = known.pop(self.main, {})
         made = {self.main: created(self.main, main, {}, "", None, begun(self.data), model)}
         for name in dict.fromkeys([*known, *first]):

@@ -1,0 +1,161 @@
+"""The fields of a document that no event tells: descriptions, annotations, what a result says beside its words, fields
+that nobody knows. An import keeps them as one record, so that an export has them again in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from harken.events import Event, Output
+
+from .arguments import params_of
+from .checking.rules import validate
+from .document import Document, Json, kind_of
+from .findings import OLD
+from .models import MultiAgentSessionSummary
+from .parts import inner, text
+
+_KEY = "x_harken_fields"
+_START = b'{"type":"session_document","x_harken_fields":'
+"""How the record begins; nobody else's does."""
+_TOLD = frozenset(
+    [
+        "session_id",
+        "task_title",
+        "user_prompt",
+        "created_at",
+        "completed_at",
+        "status",
+        "tool_calls",
+        "sub_sessions",
+        "messages",
+        "collaboration",
+        "summary",
+        "agent",
+        "x_harken",
+        "x_harken_conversation",
+    ]
+)
+"""What the events of a document tell, and the record of what it says of tasks and messages."""
+_OLDER = ("title", "steps", "phases")
+"""What the fields of the newest generation tell of an older document: a reader must not take it for one again."""
+_COUNTED = frozenset(MultiAgentSessionSummary.__struct_fields__)
+_OF_CALL = frozenset(
+    [
+        "call_id",
+        "tool_name",
+        "tool_category",
+        "started_at",
+        "ended_at",
+        "duration_ms",
+        "input",
+        "output",
+        "subagent_info",
+        "x_harken_name",
+        "x_harken_id",
+        "x_harken_input",
+        "x_harken_owner",
+        "x_harken_derived",
+    ]
+)
+_OF_OUTPUT = frozenset({"status", "result", "error"})
+_OF_AGENT = frozenset({"subagent_type", "sub_session_id", "tool_uses", "tools_breakdown"})
+_SET_ASIDE = OLD + "call"
+
+
+def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -> Json:
+    """The record that is kept of a document; empty where its events tell everything. `calls` are its calls, by the
+    records that they are; `annotations` are the records of its annotations."""
+    fields = {key: value for key, value in data.items() if key not in _TOLD and value not in (None, [], {})}
+    fields = {OLD + key if key in _OLDER else key: value for key, value in fields.items()}
+    if isinstance(summary := data.get("summary"), str) and summary.strip():
+        fields[OLD + "summary"] = summary
+    found = {
+        "fields": fields,
+        "summary": {key: value for key, value in inner(data, "summary").items() if key not in _COUNTED},
+        "agent": {key: value for key, value in inner(data, "agent").items() if key != "model_id"},
+        "annotations": annotations,
+        "calls": {name: kept for name, call in calls.items() if isinstance(call, dict) and (kept := _call(call))},
+    }
+    kept = {key: value for key, value in found.items() if value}
+    return {"type": "session_document", _KEY: kept} if kept else {}
+
+
+def _call(call: Json) -> Json:
+    """What a call says beside its arguments and the words of its result."""
+    kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL}
+    given, output, info = inner(call, "input"), inner(call, "output"), inner(call, "subagent_info")
+    if "params" in given:
+        told = inner(given, "params").get("description")
+        kept["input"] = {
+            key: value for key, value in given.items() if key != "params" and (key, value) != ("description", told)
+        }
+    kept["output"] = {key: value for key, value in output.items() if key not in _OF_OUTPUT}
+    if inner(output, "result").keys() - {"display"}:
+        kept["output"]["result"] = output["result"]
+    kept["subagent_info"] = {key: value for key, value in info.items() if key not in _OF_AGENT}
+    return {key: value for key, value in kept.items() if value not in (None, {})}
+
+
+def is_beside(event: Event) -> bool:
+    """Whether an event is such a record."""
+    return isinstance(event, Output) and not event.why and event.raw.startswith(_START)
+
+
+def beside_among(events: Iterable[Event]) -> Json:
+    """What is kept of the document of a session; empty where the session is of none, or of several."""
+    found = [event.raw for event in events if isinstance(event, Output) and is_beside(event)]
+    return inner(params_of(found[0]), _KEY) if len(found) == 1 else {}
+
+
+def annotations_in(beside: Json) -> frozenset[str]:
+    """The records of annotations, which the document has in a field."""
+    found = beside.get("annotations")
+    return frozenset(name for name in found if isinstance(name, str)) if isinstance(found, list) else frozenset()
+
+
+def with_beside(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
+    """A document with these fields in their places; what breaks the standard there is set aside, as a repair does.
+    `records` are the records of its calls, by their ids."""
+    if not beside:
+        return data
+    made = _laid(data, beside, records)
+    wrong = {one.path for one in validate(Document(data=made, kind=kind_of(made))) if one.level == "error"}
+    return _laid(data, _aside(beside, wrong), records) if wrong else made
+
+
+def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
+    calls = inner(beside, "calls")
+
+    def laid(given: list[Json]) -> list[Json]:
+        return [_with(call, inner(calls, records.get(text(call, "call_id"), ""))) for call in given]
+
+    made = {key: value for key, value in inner(beside, "fields").items() if key not in _TOLD}
+    made = {**made, **data, "tool_calls": laid(data["tool_calls"])}
+    made["summary"] = {**inner(beside, "summary"), **data["summary"]}
+    if "sub_sessions" in data:
+        made["sub_sessions"] = [{**sub, "tool_calls": laid(sub["tool_calls"])} for sub in data["sub_sessions"]]
+    if agent := inner(beside, "agent"):
+        made["agent"] = {**agent, **inner(data, "agent")}
+    return {**{key: made[key] for key in data}, **made}
+
+
+def _with(call: Json, kept: Json) -> Json:
+    made = {**kept, **call}
+    for key in ("input", "output", "subagent_info"):
+        if key in call and (more := inner(kept, key)):
+            made[key] = {**more, **call[key], **({"result": more["result"]} if "result" in more else {})}
+        elif key not in call:
+            made.pop(key, None)
+    return {**{key: made[key] for key in call}, **made}
+
+
+def _aside(beside: Json, wrong: set[str]) -> Json:
+    """The same with what is at these paths under names that the standard does not have."""
+    tops = {path.partition(".")[0].partition("[")[0] for path in wrong}
+    fields = {OLD + key if key in tops else key: value for key, value in inner(beside, "fields").items()}
+    made = {**beside, "fields": fields}
+    if "agent" in tops:
+        made["fields"][OLD + "agent"] = made.pop("agent", None)
+    if tops & {"tool_calls", "sub_sessions"} and (calls := inner(beside, "calls")):
+        made["calls"] = {name: kept if _SET_ASIDE in kept else {_SET_ASIDE: kept} for name, kept in calls.items()}
+    return made
