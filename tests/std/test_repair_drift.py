@@ -423,3 +423,21 @@ def test_a_sub_session_that_names_its_agent_by_fields_of_its_own_is_that_agents(
 
     assert answer.is_valid
     assert agents == [sub["agent"] for sub in made["sub_sessions"]]
+
+
+@pytest.mark.parametrize(
+    ("begun", "made"),
+    [
+        ("2026-03-04 09:00", "2026-03-04T10:41:00"),
+        ("2026-03-04T09:00:00.5+08:00", "2026-03-04T10:41:00+08:00"),
+        ("2026-03-04T09:00Z", "2026-03-04T10:41:00Z"),
+    ],
+)
+def test_a_time_without_a_date_has_the_zone_of_the_beginning_however_that_is_written(begun: str, made: str) -> None:
+    document = single() | {"created_at": begun}
+    document["tool_calls"] = document["tool_calls"][:1]
+    document["tool_calls"][0] |= {"started_at": "10:41", "ended_at": "10:41"}
+
+    found, _ = repaired(document)
+
+    assert made == found["tool_calls"][0]["started_at"]

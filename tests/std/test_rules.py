@@ -400,3 +400,11 @@ def test_a_call_that_failed_in_other_words_is_counted_as_failed() -> None:
     assert ["`errors_encountered` is 2, but 1 call failed"] == [
         one.message for one in validate(parse_session(data)) if one.rule == "count"
     ]
+
+
+def test_a_time_without_a_zone_is_not_said_to_be_behind_one_that_may_be_hours_away() -> None:
+    document = single() | {"created_at": "2026-03-04T10:00:00", "updated_at": "2026-03-04T10:05:00+08:00"}
+
+    assert "time-reversed" not in rules_of(document)
+    document["updated_at"] = "2026-03-03T10:05:00+08:00"
+    assert "time-reversed" in rules_of(document)

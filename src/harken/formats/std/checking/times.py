@@ -16,6 +16,8 @@ from .schema import shown
 
 _SECOND = clock.SECOND
 """How far apart two times may be that should be one: many are written in whole seconds."""
+_FARTHEST = 14 * 60 * 60 * _SECOND
+"""How far a zone is from UTC at most."""
 _ZONE = re.compile(r"[T ].*(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$|^[^T ]*$")
 """A time that says its zone, or a mere date."""
 
@@ -59,9 +61,15 @@ def _readable(value: Json, path: str, keys: Iterable[str]) -> Iterator[DocumentF
 
 
 def _forwards(value: Json, path: str, keys: tuple[str, str], ends: Ends) -> Iterator[DocumentFinding]:
-    if ends[0] is not None and ends[1] is not None and ends[1] < ends[0]:
+    if ends[0] is not None and ends[1] is not None and ends[1] < ends[0] and _can_tell(value, keys, ends[0] - ends[1]):
         message = f"`{keys[1]}` ({value[keys[1]]}) is before `{keys[0]}` ({value[keys[0]]})"
         yield found("time-reversed", f"{path}.{keys[1]}" if path else keys[1], message)
+
+
+def _can_tell(value: Json, keys: tuple[str, str], apart: int) -> bool:
+    """Whether two times can be compared: where one of them alone says its zone, the other may be hours away."""
+    zones = {bool(_ZONE.search(value[key])) for key in keys}
+    return len(zones) == 1 or apart > _FARTHEST
 
 
 def _within(ends: Ends, outer: Ends, keys: tuple[str, str], path: str, name: str) -> Iterator[DocumentFinding]:

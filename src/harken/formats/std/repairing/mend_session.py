@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from typing import Any
 
@@ -147,14 +148,16 @@ def time(spot: Spot) -> bool:
     if found is not None:
         return spot.put(found, "the spelling that the standard has")
     begun = text(spot.doc.data, "created_at")
-    if not isinstance(spot.value, str) or len(begun) < _TO_SECOND or instant(spot.doc.data, "created_at") is None:
+    if not isinstance(spot.value, str) or len(begun) < _TO_MINUTE or instant(spot.doc.data, "created_at") is None:
         return False
-    said = known_time(f"{begun[:10]} {spot.value.strip()}{begun[_TO_SECOND:].lstrip('.0123456789')}")
+    zone = _ZONE.search(begun)
+    said = known_time(f"{begun[:10]} {spot.value.strip()}{zone[0] if zone else ''}")
     is_later = said is not None and (clock.parse_instant(said) or 0) >= (instant(spot.doc.data, "created_at") or 0)
     return said is not None and is_later and spot.put(said, "on the day on which the session began", derived=True)
 
 
-_TO_SECOND = len("2026-01-02T03:04:05")
+_TO_MINUTE = len("2026-01-02T03:04")
+_ZONE = re.compile(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$", re.I)
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------
