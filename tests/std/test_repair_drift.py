@@ -81,6 +81,16 @@ def test_an_orchestrator_that_is_named_by_a_text_does_not_become_a_participant()
     assert names == [one["agent_id"] for one in made["collaboration"]["participants"]]
 
 
+def test_a_message_to_everybody_makes_no_agent_of_that_name() -> None:
+    document = multi()
+    document["messages"][0]["to_agent"] = "all"
+
+    made, answer = repaired(document)
+
+    assert document["collaboration"] == made["collaboration"]
+    assert ["messages[0].to_agent"] == [one.path for one in answer.findings if one.level == "error"]
+
+
 def test_an_orchestrator_that_is_named_by_its_type_is_the_participant_of_that_type() -> None:
     document = loads(dumps(multi()).replace(b'"lead"', b'"architect-main"'))
     document["collaboration"] |= {"orchestrator": "architect", "participants": ["architect-main", "builder"]}

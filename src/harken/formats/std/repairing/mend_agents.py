@@ -113,13 +113,17 @@ def participants(spot: Spot) -> bool:
     return isinstance(said, str) and spot.put([said], "the only entry")
 
 
+_EVERYBODY = ("all", "All", "ALL", "*", "everyone", "everybody", "team", "broadcast", "所有人", "全体", "大家")
+"""Words that name no agent, where none is called so."""
+
+
 def agent(spot: Spot) -> bool:
     """An agent that is named by a text alone, or not at all."""
     said = spot.value
     if isinstance(said, str) and said:
         same = of_type(spot.doc, said)
         known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else said)
-        return _put_named(spot, known)
+        return known not in _EVERYBODY and _put_named(spot, known)
     if said is None and isinstance(spot.holder, dict):
         for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
             if isinstance(found := spot.holder.get(name), (str, dict)) and found:
