@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from support.wire import CLAUDE_ADDS, FOLDED, Item, anthropic_items
 pytestmark = pytest.mark.runtimes
 LOOKER = {"description": "Looks around", "prompt": "Look around.", "tools": ["Read", "Agent"]}
 OPTIONS = {"system_prompt": "Be brief.", "permission_mode": "bypassPermissions", "agents": {"looker": LOOKER}}
+SESSION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 Entry = dict[str, Any]
 
 
@@ -164,6 +166,24 @@ def test_several_prompts_of_a_client_are_one_conversation_and_those_of_queries_s
     sources = list(dict.fromkeys(entry["source"] for entry in entries))
     assert said == [tuple(item.text for item in items(entries, source)) for source in sources]
     assert ("primary", 2) == (sources[0], len(sources))
+
+
+def test_the_model_is_sent_what_it_is_sent_without_a_capture(lab: Lab) -> None:
+    for capture in (None, {}):
+        lab.model.play([Say("I look."), look(lab)], [Say("Seen.")], [Say("Go on, then.")])
+        host(lab, "Look.", "/compact", "Where were we?", how="client", capture=capture)
+    sent = [[SESSION_ID.sub("", item.text) for item in anthropic_items(body)] for body in lab.model.asked()]
+    assert 6 == len(sent)
+    assert sent[:3] == sent[3:]
+
+
+def test_a_run_that_only_compacts_is_captured(lab: Lab) -> None:
+    lab.model.play([Say("One.")])
+    before = host(lab, "First.")["entries"]
+    earlier = before[-1]["metadata"]["claude_session_id"]
+    entries = host(lab, "/compact", options={**OPTIONS, "resume": earlier})["entries"]
+    kinds = [(entry["metadata"] or {}).get("kind") for entry in entries[len(before) :]]
+    assert (before, 1) == (entries[: len(before)], kinds.count("compaction"))
 
 
 def test_a_sub_agent_in_the_background_that_outlives_its_turn_is_captured_to_its_end(lab: Lab) -> None:

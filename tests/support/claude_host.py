@@ -3,7 +3,7 @@
     python -m support.claude_host LOG '{"prompts": [...], "options": {...}, "capture": {...}, "how": "query"}'
 
 `how` is `query`, `client` (one prompt after the other), `cancel` and `raise` (the host gives up) or `hang`
-(the same, and then it waits to be killed).
+(the same, and then it waits to be killed). Nothing is captured where `capture` is null.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ async def main(session: Session, order: dict[str, Any]) -> dict[str, Any]:
     said = order.get("options", {})
     agents = {name: AgentDefinition(**agent) for name, agent in said.pop("agents", {}).items()}
     given = ClaudeAgentOptions(hooks=hooks, agents=agents, **said)
-    options = harken.capture.claude_agent(given, session, **order.get("capture", {}))
+    capture = order.get("capture", {})
+    options = given if capture is None else harken.capture.claude_agent(given, session, **capture)
     task = asyncio.ensure_future(run(options, how, order["prompts"]))
     try:
         heard = await task

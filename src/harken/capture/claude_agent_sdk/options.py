@@ -36,8 +36,10 @@ HOOKS = (
     "SubagentStart",
     "SubagentStop",
     "Stop",
-    "PreCompact",
+    "SessionStart",
 )
+"""`SessionStart`, which the SDK's types leave out, comes with a compaction. `PreCompact` does as well, but Claude Code
+tells its model that such a hook has run."""
 BUSY = 5.0
 """Seconds that the end of a run waits for whoever holds the session."""
 
