@@ -18,8 +18,9 @@ from opentelemetry.trace import Status, StatusCode
 import harken.capture
 from harken.capture import EventBus, PromptExecuted, Session, ToolInvoked, TranscriptEntry
 from harken.errors import BadRequest
+from harken.events import Prompt
 from harken.events.tally import Tally
-from harken.formats import session_log
+from harken.formats import find, session_log
 from support.traces import (
     ANSWERED,
     ASKED,
@@ -252,11 +253,54 @@ class TestReceiving:
 
         assert STORY == told(session)
 
-    def test_a_body_twice_is_one_in_another_process_too(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("spans", "story"),
+        [(LOOP, STORY), ([chat("1", [], [], failed="boom")], [("assistant", "boom")])],
+        ids=["a loop with a tool", "a call that failed"],
+    )
+    def test_a_body_twice_is_one_in_another_process_too(self, tmp_path: Path, spans: list[Any], story: Any) -> None:
         for _ in range(2):
             with Session(tmp_path / "s.jsonl") as session:
-                harken.capture.receive_otlp(session, document(*LOOP))
-                assert STORY == told(session)
+                harken.capture.receive_otlp(session, document(*spans))
+                assert story == told(session)
+        with Session(tmp_path / "s.jsonl", readonly=True) as session:
+            assert ({"primary"}, 1) == ({one.source for one in session[TranscriptEntry].all()}, len(session.agents))
+
+    def test_the_span_of_an_agent_that_comes_in_another_process_takes_nothing_back(self, tmp_path: Path) -> None:
+        words = {"gen_ai.input.messages": json.dumps([ASKED]), "gen_ai.output.messages": json.dumps([TOLD])}
+        for spans in (LOOP[1:], [agent("a1", "guide", words, lasts=5)]):
+            with Session(tmp_path / "s.jsonl") as session:
+                harken.capture.receive_otlp(session, document(*spans))
+
+        with Session(tmp_path / "s.jsonl", readonly=True) as session:
+            assert STORY == told(session)
+            assert "transcript_edit" not in {line["event_type"] for line in session.records()}
+
+    @pytest.mark.parametrize("again", [False, True], ids=["in one process", "in another process"])
+    def test_a_request_that_arrives_behind_a_later_one_takes_nothing_back(self, tmp_path: Path, again: bool) -> None:
+        around, first, used, second = LOOP
+        bodies = [(around, second), (used,), (around, first)]
+        for own in [[one] for one in bodies] if again else [bodies]:
+            with Session(tmp_path / "s.jsonl") as session:
+                for body in own:
+                    harken.capture.receive_otlp(session, document(*body))
+
+        with Session(tmp_path / "s.jsonl", readonly=True) as session:
+            assert STORY == told(session)
+            assert STORY == [(entry.role, entry.content) for entry in session[TranscriptEntry].all()]
+            assert "transcript_edit" not in {line["event_type"] for line in session.records()}
+            events = [event for line in session.records() for event in session_log.events_of(line)]
+        assert (2, 9) == (Tally.of(events).figures().requests, Tally.of(events).figures().usage.output)
+
+    def test_spans_without_an_id_are_told_each_and_once(self, session: Session) -> None:
+        spans = [{**chat("", [said("user", words)], [TOLD], at=at)} for at, words in enumerate(("One?", "Two?"))]
+        for _ in range(2):
+            harken.capture.receive_otlp(session, document(*spans))
+
+        asked = [entry.content for entry in session[TranscriptEntry].all() if entry.role == "user"]
+        assert ["One?", "Two?"] == asked
+        read = find("otel-genai-v1").read(document(*spans))
+        assert ["One?", "Two?"] == [event.content for event in read if isinstance(event, Prompt)]
 
     def test_times_are_those_of_the_spans(self, session: Session) -> None:
         harken.capture.receive_otlp(session, document(*LOOP))

@@ -174,7 +174,8 @@ class Capture:
         cause = self._log_notice(request, conversation)
         messages = tuple(masked_value(orjson.loads(raw[number]), self.mask) for number in new)
         self._untold.append(PromptRendered(self.adapter, self.session_id, messages, to_datetime(present())))
-        return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model)
+        end = place.shared if place is not None and place.late else None
+        return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model, end=end)
 
     def _log_messages(
         self,
@@ -271,13 +272,15 @@ class Capture:
 class Exchange:
     """A request that was sent, and waits for its reply."""
 
-    def __init__(self, *, capture: Capture, conversation: CapturedConversation, cause: str, model: str) -> None:
+    def __init__(
+        self, *, capture: Capture, conversation: CapturedConversation, cause: str, model: str, end: int | None = None
+    ) -> None:
         self.capture = capture
         self.conversation = conversation
         self.cause = cause
         self.model = model
         self.done = False
-        self._place = PlaceOfReply(conversation)
+        self._place = PlaceOfReply(conversation, end)
         self._known = Conversations.of(capture.session)
         self._known.waiting.add(self)
 

@@ -32,10 +32,11 @@ class FoundPlace(NamedTuple):
 class PlaceOfReply:
     """Where the reply to a request belongs, kept from when the request is sent."""
 
-    def __init__(self, conversation: CapturedConversation) -> None:
+    def __init__(self, conversation: CapturedConversation, end: int | None = None) -> None:
+        """The request ends so many prints behind the beginning; where nothing is said, at the end of all."""
         self._conversation = conversation
-        self._end = len(conversation.chain)
-        self._link = conversation.chain[-1] if conversation.chain else 0
+        self._end = len(conversation.chain) if end is None else end
+        self._link = conversation.chain[self._end - 1] if self._end else 0
 
     def find(self, events: Sequence[Event]) -> FoundPlace:
         """Look where the reply stands now, and make room for it in the conversation."""

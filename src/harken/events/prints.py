@@ -100,6 +100,8 @@ class RequestPlace(NamedTuple):
     """Whether the conversation has more than that, and so must be cut back."""
     after: int | None = None
     """Where the request names the reply it follows: how many prints of the conversation come before it."""
+    late: bool = False
+    """Whether the conversation had gone on when it was heard of: all of the request stands there, and more."""
 
 
 class _ComparedPart(NamedTuple):

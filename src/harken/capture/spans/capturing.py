@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harken.capture.conversations import Conversations
+from harken.capture.conversations import REQUEST, Conversations
 from harken.capture.exchange import Capture, CapturedRequest, Exchange, never_raising, warn_once
 from harken.capture.mask import Mask, masked, masking
 from harken.errors import BadRequest
-from harken.events import AgentCreated, Error, Event
+from harken.events import AgentCreated, Error, Event, System
 from harken.events.base import is_name
 from harken.events.prints import CapturedConversation
 from harken.formats.kit.jsonl import encode
-from harken.formats.otel_genai.calls import ModelSpan, failure_of, kind_of, output_events
+from harken.formats.otel_genai.calls import CALL, ModelSpan, failure_of, kind_of, output_events
 from harken.formats.otel_genai.messages import message_events
 from harken.formats.otel_genai.spans import TraceSpan, merged, read_documents
-from harken.formats.otel_genai.telling import SpanKey, Teller
+from harken.formats.otel_genai.telling import AgentRun, SpanKey, Teller
 from harken.formats.otel_genai.usage import usage_of
+from harken.formats.session_log import events_of
+from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 from harken.log import Session
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 ADAPTER = "opentelemetry"
 NAME = "gen_ai.agent.name"
 """The attribute of an agent under which its spans' own name stands; its name in the session may have a number."""
+ABOVE = "parent_span_id"
+"""In the metadata of a reply: the span around its own, which has the call inside it."""
 MOST = 20_000
 """Spans that are remembered; of more than that the older half is forgotten."""
 
@@ -93,19 +97,46 @@ class SpanCapture(Teller):
     def _recall(self) -> None:
         """What an earlier process captured in the same log."""
         names: dict[str, str] = {}
-        for conversation in Conversations.of(self.session):
-            info = self.session.agents[conversation.agent_id]
+        known = {conversation.agent_id: conversation for conversation in Conversations.of(self.session)}
+        for agent_id, conversation in known.items():
+            info = self.session.agents[agent_id]
             name = info.attributes.get(NAME)
             own = name if isinstance(name, str) else "" if info.name.isdecimal() else info.name
-            names[conversation.agent_id] = own
+            names[agent_id] = own
             self.named.setdefault((own, info.parent or ""), []).append(conversation)
         for thread, conversation in Conversations.of(self.session).by_reply.items():
             self.threads[thread, names.get(conversation.agent_id, "")] = conversation
         for line in self.session.records() if self.session.registry.records else ():
-            for one in line.get(ENTRIES) or ():
-                about = one.get("metadata") if isinstance(one, Mapping) else None
-                if isinstance(about, Mapping) and isinstance(span := about.get("span_id"), str):
-                    self._done[str(about.get("trace_id", "")), span] = True
+            agent_id = str(line.get("agent_id"))
+            around = self._recall_spans(line)
+            if (speaker := known.get(agent_id)) is not None:
+                self._recall_said(speaker, line)
+                for key in around:
+                    run = self.runs.setdefault(key, AgentRun(names[agent_id], None, [], []))
+                    if speaker not in run.conversations:
+                        run.conversations.append(speaker)
+
+    def _recall_spans(self, line: LogLine) -> list[SpanKey]:
+        """Which spans told a line; gives those around them."""
+        found = []
+        for one in line.get(ENTRIES) or ():
+            about = one.get("metadata") if isinstance(one, Mapping) else None
+            if isinstance(about, Mapping) and isinstance(span := about.get("span_id"), str):
+                trace = str(about.get("trace_id", ""))
+                self._done[trace, span] = True
+                if isinstance(above := about.get(ABOVE), str):
+                    found.append((trace, above))
+        self.spans.around_calls.update(found)
+        return found
+
+    def _recall_said(self, conversation: CapturedConversation, line: LogLine) -> None:
+        """What a conversation said, so that no span of a tool says it again, and when it last asked."""
+        events = events_of(line)
+        self.heard(conversation, events, str(line.get("message_id")))
+        for event in events:
+            if isinstance(event, System) and event.subtype == REQUEST:
+                agent_id = conversation.agent_id
+                self.latest[agent_id] = max(self.latest.get(agent_id, 0), event.time or 0)
 
     # Spans as they come
 
@@ -135,6 +166,9 @@ class SpanCapture(Teller):
                 warn_once(self.capture, ValueError(unread.why))
         with self.session.lock:
             for span in arrived:
+                if span.name:
+                    self.spans.parents[span.key] = None if span.remote_parent else span.parent
+            for span in arrived:
                 self._take(span)
             ready = [span for span in self._waiting.values() if span.name and self._is_rooted(span)]
             if len(self._waiting) > MOST:
@@ -145,8 +179,6 @@ class SpanCapture(Teller):
 
     def _take(self, span: TraceSpan) -> None:
         """Keep a span until its parents are known; an event that was logged waits for its span."""
-        if span.name:
-            self.spans.parents[span.key] = None if span.remote_parent else span.parent
         if self._done.get(span.key, not kind_of(span)):
             return  # it was told, or is not about a model
         if span.key in self._done and span.name:
@@ -186,8 +218,8 @@ class SpanCapture(Teller):
 
     def _forget(self) -> None:
         """Let go of the older half of what is remembered of spans, where that is much."""
-        tables: tuple[dict[Any, Any], ...] = (self.spans.parents, self.spans.about, self._done, self.runs, self.calls)
-        for known in tables:
+        spans: tuple[dict[Any, Any], ...] = (self.spans.parents, self.spans.about, self._done, self.runs)
+        for known in (*spans, self.calls, self.callers):
             if len(known) > MOST:
                 for key in list(known)[: MOST // 2]:
                     del known[key]
@@ -261,7 +293,9 @@ class SpanCapture(Teller):
 
     def note(self, conversation: CapturedConversation, event: Event, time: int | None) -> None:
         self.capture.time = time
-        self.capture.log(conversation, list(masked([event], self.capture.mask)), [{}])
+        about = _place_of(self.current) if self.current is not None else {}
+        beside: dict[str, Any] = {"metadata": about} if about else {}
+        self.capture.log(conversation, list(masked([event], self.capture.mask)), [beside])
 
 
 def _settings(found: ModelSpan) -> dict[str, Any]:
@@ -279,7 +313,11 @@ def _about(found: ModelSpan) -> dict[str, Any]:
         "thread": found.conversation,
         "provider": said.get("gen_ai.provider.name", said.get("gen_ai.system")),
         "finish_reason": said.get("gen_ai.response.finish_reasons"),
-        "trace_id": found.span.trace_id,
-        "span_id": found.span.span_id,
     }
-    return {key: value for key, value in about.items() if value}
+    place = _place_of(found) | ({ABOVE: found.span.parent_id} if found.kind == CALL else {})
+    return {key: value for key, value in (about | place).items() if value}
+
+
+def _place_of(found: ModelSpan) -> dict[str, Any]:
+    """The span that tells."""
+    return {"trace_id": found.span.trace_id, "span_id": found.span.span_id}

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from harken import ids
 from harken.clock import in_calendar, parse_instant
 from harken.events import Output
 from harken.events.base import clean
@@ -143,15 +144,18 @@ def spans_of(value: Any) -> Iterator[TraceSpan]:
 def merged(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Each span once; what was logged of a span is put with it."""
     found: dict[tuple[str, str], TraceSpan] = {}
-    nameless: list[TraceSpan] = []
-    for span in spans:
-        if not span.span_id:
-            nameless.append(span)
-        elif (known := found.get(span.key)) is None:
-            found[span.key] = span
-        else:
-            found[span.key] = _merged_pair(known, span)
-    return [*found.values(), *nameless]
+    for span in map(_with_id, spans):
+        known = found.get(span.key)
+        found[span.key] = span if known is None else _merged_pair(known, span)
+    return list(found.values())
+
+
+def _with_id(span: TraceSpan) -> TraceSpan:
+    """The span; one without an id has one that stands for all that it says."""
+    if span.span_id:
+        return span
+    said = repr(span).encode("utf-8", "surrogatepass")
+    return msgspec.structs.replace(span, span_id=ids.artifact_id(said)[:16])
 
 
 def _merged_pair(known: TraceSpan, span: TraceSpan) -> TraceSpan:

@@ -114,6 +114,10 @@ class Teller(ABC):
         """Conversations by the id that spans give them and the name of the agent."""
         self.calls: dict[str, str] = {}
         """By the id of a call, the record in which it stands."""
+        self.callers: dict[str, CapturedConversation] = {}
+        """By the id of a call, the conversation in which it stands."""
+        self.latest: dict[str, int] = {}
+        """By agent: when the latest of its requests was sent."""
         self.answered: set[tuple[str, str]] = set()
         """Agents, and calls whose result they have heard."""
         self._unanswered: dict[tuple[str, str], list[str]] = {}
@@ -203,11 +207,16 @@ class Teller(ABC):
     def run_of(self, found: ModelSpan) -> AgentRun:
         """The run that a span belongs to: that of the nearest agent around it."""
         agent = found if found.kind == AGENT else self._agent_above(found.span.key)
-        key = ("", found.agent_name) if agent is None else agent.span.key
+        key = self._run_above(found) if agent is None else agent.span.key
         if (run := self.runs.get(key)) is None:
             name = found.agent_name if agent is None else agent.agent_name
             run = self.runs[key] = AgentRun(name, agent, [], [])
+        run.agent = run.agent or agent
         return run
+
+    def _run_above(self, found: ModelSpan) -> SpanKey:
+        """The run of which an earlier process has told, where the span of its agent does not come again."""
+        return next((key for key in self.spans.above(found.span.key) if key in self.runs), ("", found.agent_name))
 
     def _agent_above(self, key: SpanKey) -> ModelSpan | None:
         for above in self.spans.above(key):
@@ -237,11 +246,20 @@ class Teller(ABC):
         if place is None:
             place = RequestPlace(self.begin(run.name, parent, cause, found), 0, altered=False)
             kin.append(place.conversation)
+        place = self._in_time(found, prints, place)
         if place.conversation in run.conversations:
             run.conversations.remove(place.conversation)
         run.conversations.append(place.conversation)  # the last one is the one that is spoken in
         if found.conversation:
             self.threads[found.conversation, run.name] = place.conversation
+        return place
+
+    def _in_time(self, found: ModelSpan, prints: Sequence[Print], place: RequestPlace) -> RequestPlace:
+        """The place of a request that arrived behind later ones, which tell what it tells: nothing is taken back."""
+        agent_id, latest = place.conversation.agent_id, self.latest.get(place.conversation.agent_id, 0)
+        if place.altered and place.shared == len(prints) and found.start < latest:
+            return place._replace(altered=False, late=True)
+        self.latest[agent_id] = max(found.start, latest)
         return place
 
     def _known(
@@ -286,11 +304,13 @@ class Teller(ABC):
     def _note_tools(self, run: AgentRun, tools: Iterable[ModelSpan]) -> None:
         for one in tools:
             self.current = one
+            call, result = tool_events(one)
+            if not run.conversations and (caller := self.callers.get(call.id)) is not None:
+                run.conversations.append(caller)  # of a run that an earlier process told of
             if not run.conversations:
                 parent, cause = self._above(run)
                 run.conversations.append(self.begin(run.name, parent, cause, one))
             conversation = run.conversations[-1]
-            call, result = tool_events(one)
             waiting = self._unanswered.get((conversation.agent_id, call.name))
             call_id = call.id or (waiting[0] if waiting else one.span.span_id)
             if call_id not in self.calls:
@@ -303,6 +323,7 @@ class Teller(ABC):
         for event in events:
             if isinstance(event, ToolCall):
                 self.calls[event.id] = message_id
+                self.callers[event.id] = conversation
                 self._names[event.id] = event.name
                 self._unanswered.setdefault((conversation.agent_id, event.name), []).append(event.id)
             elif isinstance(event, ToolResult):
