@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import harken
+from harken import Session
+from harken.capture.claude_agent_sdk.sources import ClaudeConversation
 from harken.index import StoreIndex
 from harken.index.carried import Continuations
 from harken.repo import Repo
@@ -61,6 +63,35 @@ class TestClaudeCode:
 
         assert [("human", "u0")] == found(repo.index, "walrus")
         assert [("human", "u0")] == found(repo.index, "weasel")
+
+
+class TestCaptured:
+    @pytest.mark.parametrize("first", ["log", "file"])
+    def test_a_file_beside_the_log_that_it_was_captured_in(self, repo: Repo, tmp_path: Path, first: str) -> None:
+        file, log = tmp_path / "one.jsonl", tmp_path / "log.jsonl"
+        used = assistant("a1", "a0", [call("heron", "Read")], "m1", 2)
+        file.write_bytes(claude("one", used, result("r1", "a1", "heron", 3)))
+        with Session(log) as session:
+            ClaudeConversation(session, file, "one").look(last=True)
+        for path in (log, file) if first == "log" else (file, log):
+            take_in(repo, path, path.read_bytes())
+
+        assert [("human", "u0")] == found(repo.index, "walrus")
+        assert [("result", "r1")] == found(repo.index, "heron")
+        assert [("Read", 1)] == list(repo.index.query("SELECT tool, count(*) FROM calls GROUP BY tool"))
+
+    def test_a_log_in_which_a_session_and_a_fork_of_it_were_captured(self, repo: Repo, tmp_path: Path) -> None:
+        log, otter = tmp_path / "log.jsonl", user("u1", "a0", "and the otter", 2)
+        with Session(log) as session:
+            for name, more in (("one", ()), ("two", (otter,))):
+                file = tmp_path / f"{name}.jsonl"
+                file.write_bytes(claude(name, *more))
+                ClaudeConversation(session, file, name).look(last=True)
+        take_in(repo, log, log.read_bytes())
+
+        hits = repo.search("walrus").hits
+        assert [("human", "u0", "")] == [(hit.role, hit.message_id, hit.problem) for hit in hits]
+        assert 1 == len(found(repo.index, "otter"))
 
 
 class TestCodex:

@@ -179,6 +179,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
+    captured_names: Callable[[bytes], Callable[[str], str]] | None = None
+    """From a record's name to that of the record of another program's session which was captured in it, as the index
+    calls that one (its format, then its shared name); or nothing."""
     delta_names: Callable[[bytes], tuple[str, Callable[[str], str]]] | None = None
     """For a delta alone, where only what records say tells copies: what all descends from, and a record's content."""
 

@@ -187,6 +187,8 @@ class Batch:
         if format.shared_names is not None:
             shared = format.shared_names(data)
             return names._replace(shared=lambda name: f"{format.name} {found}" if (found := shared(name)) else "")
+        if format.captured_names is not None:
+            return names._replace(shared=format.captured_names(data))
         return names
 
     def _format(self, commit: Commit) -> Format:

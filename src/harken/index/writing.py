@@ -250,8 +250,10 @@ class RowWriter:
             self._db.execute(_INSERT, _values(number, one, key))
             return True
         same = (there.sum, there.size) == (one.row.sum, one.row.size)
-        if there.session == one.session:
+        if there.session == one.session and there.record == one.row.record:
             return self._is_new_again(number, one, there, key)
+        if same and there.session == one.session:
+            return False  # a log in which a session and a fork of it were captured
         if same:
             self._db.execute(_COPY, (there.n, one.session, one.row.record, one.commit))
             return False

@@ -14,14 +14,13 @@ from harken.events import Output, Prompt, System, ToolCall
 from harken.events.edits import SUMMARIES
 from harken.formats.kit.jsonl import Record, parse
 from harken.formats.session_log import events_of
+from harken.formats.session_log.copies import RECORD
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 
 from .records import FileRecords, WrittenRecord, text
 from .tail import TailedFile
 
-RECORD = "record"
-"""Of an entry whose record has no uuid of its own in this session: by what the record is known."""
 HELD = 1.0
 """Seconds for which a prompt waits for what is attached to it and for the instructions, which are written behind it."""
 _AGENT_FILE = re.compile(r"agent-(.+)\.jsonl")

@@ -12,6 +12,7 @@ from harken.events import Event, Output, System, ToolResult
 from harken.events.base import clean
 from harken.formats.claude_code.read import RecordReader
 from harken.formats.kit.jsonl import Record, take_apart
+from harken.formats.session_log.copies import CLAUDE_SESSION
 
 SNAPSHOT = "prompt_snapshot"
 """The attachment that says which instructions the model was given."""
@@ -119,7 +120,7 @@ def about_of(record: Record) -> dict[str, Any]:
     stop = text(body, "stop_reason") if isinstance(body, dict) else ""
     said = {
         "raw_type": text(record, "type"),
-        "claude_session_id": text(record, "sessionId") or text(record, "session_id"),
+        CLAUDE_SESSION: text(record, "sessionId") or text(record, "session_id"),
         "request_id": text(record, "requestId"),
         "stop_reason": stop,
     }

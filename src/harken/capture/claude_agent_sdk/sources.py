@@ -21,12 +21,13 @@ from harken.events import Event, Output, Prompt, System, ToolCall
 from harken.events.edits import SUMMARIES
 from harken.events.session import TranscriptEdit
 from harken.formats.kit.jsonl import Record
+from harken.formats.session_log.copies import RECORD
 from harken.formats.transcript.entry import CONVERSATION, PRIMARY, SUBAGENT
 from harken.formats.transcript.events import plain_json
 from harken.log import Session
 from harken.log.sources import agent_of
 
-from .files import RECORD, ClaudeFile, about_agent, agent_files, is_snapshot
+from .files import ClaudeFile, about_agent, agent_files, is_snapshot
 from .records import WrittenRecord, text
 from .telling import ADAPTER
 

@@ -13,6 +13,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
+from .copies import captured_names
 from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_about, read_groups, read_records
 from .reading import (
     ENTRY,
@@ -97,6 +98,7 @@ FORMAT = Format(
     split=lambda data: scan(data).deltas,
     context=context,
     tells_agents=True,
+    captured_names=captured_names,
 )
 
 __all__ = [
