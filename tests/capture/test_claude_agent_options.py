@@ -169,6 +169,17 @@ def test_a_session_that_was_closed_too_early_fails_no_run_and_is_told_once(
     assert 1 == len(caplog.records)
 
 
+def test_a_run_of_which_no_file_is_written_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Session(tmp_path / "log.jsonl", ack="os") as session:
+        captured = harken.capture.claude_agent(None, session)
+        with caplog.at_level(logging.WARNING, "harken.capture"):
+            for name in ("0f0e", "0f0f"):
+                query = Query(captured)
+                asyncio.run(query.hook("UserPromptSubmit", tmp_path / f"{name}.jsonl"))
+                asyncio.run(query.transport.close())
+    assert [f"Claude Code wrote no {tmp_path / '0f0e.jsonl'}"] == [str(one.args[1]) for one in caplog.records]
+
+
 def test_a_transport_that_fails_to_close_fails_as_before(tmp_path: Path) -> None:
     path = tmp_path / "0f0e.jsonl"
     path.write_bytes(HI)

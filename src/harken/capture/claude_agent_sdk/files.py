@@ -52,7 +52,8 @@ class ClaudeFile:
         self._met: Counter[str] = Counter()
         self._beginnings = 0
         self._held: list[WrittenRecord] = []
-        self._begun = False
+        self.begun = False
+        """Whether any record of it was read."""
         self._since = 0.0
 
     def new(self, *, last: bool = False, torn: bool = True) -> list[WrittenRecord]:
@@ -66,8 +67,8 @@ class ClaudeFile:
         if last or (self._held and monotonic() - self._since >= HELD):
             end = len(self._held)
         found, self._held = self._held[:end], self._held[end:]
-        if found and not self._begun:
-            self._begun = True
+        if found and not self.begun:
+            self.begun = True
             found.sort(key=lambda record: not is_snapshot(record))  # a model reads its instructions first
         return lifted(found)
 

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from harken.capture.mask import masked
+from harken.errors import NotFound
 from harken.events import Event, Output, Prompt, System, ToolCall
 from harken.events.edits import SUMMARIES
 from harken.events.session import TranscriptEdit
@@ -91,6 +92,8 @@ class ClaudeConversation:
             found |= self._take(begun, last=last)
         if last and self._begun and not goes_on:
             self._notice("ended")
+            if not self.main.begun and not self.main.path.exists():
+                self._failed(NotFound(f"Claude Code wrote no {self.main.path}", hint="let it keep its sessions"))
         return found
 
     def _begun_with(self, *, last: bool) -> list[ClaudeFile]:
