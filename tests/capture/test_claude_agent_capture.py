@@ -358,6 +358,41 @@ def test_a_compaction_folds_what_was_said_and_keeps_what_it_preserves(session: S
     assert ("user", "compaction") == (entries[4].role, (entries[4].metadata or {})["kind"])
 
 
+def test_who_goes_back_in_a_file_takes_back_what_was_said_since(session: Session, path: Path) -> None:
+    write(path, user("u1", "One?"), assistant("a1", says("One."), parentUuid="u1"))
+    write(path, user("u2", "Two?", parentUuid="a1"), assistant("a2", says("Two."), parentUuid="u2", name="msg_2"))
+    write(path, user("u3", "Three?", parentUuid="a1"), assistant("a3", says("Three."), parentUuid="u3", name="msg_3"))
+    for _ in range(2):
+        ClaudeConversation(session, path).look(last=True)
+    spoken = [line["content"] for line in session.entries(session.root)]
+    assert ["One?", "One.", "Three?", "Three."] == spoken
+    assert ["One?", "One.", "Two?", "Two.", "Three?", "Three."] == [
+        one.content for one in session[TranscriptEntry].all()
+    ]
+
+
+def test_a_prompt_that_was_never_answered_beside_the_conversation_takes_nothing_back(
+    session: Session, path: Path
+) -> None:
+    write(path, user("u1", "One?"), assistant("a1", says("One."), parentUuid="u1"))
+    write(path, user("u2", "Two?", parentUuid="a1"), user("u3", "Still there?", parentUuid="u1"))
+    write(path, assistant("a2", says("Two."), parentUuid="u2", name="msg_2"))
+    ClaudeConversation(session, path).look(last=True)
+    spoken = [line["content"] for line in session.entries(session.root)]
+    assert ["One?", "One.", "Two?", "Still there?", "Two."] == spoken
+
+
+def test_results_of_calls_at_once_are_not_taken_back_by_the_prompt_that_follows_one_of_them(
+    session: Session, path: Path
+) -> None:
+    write(path, user("u1", "Look."), assistant("a1", calls("Read", "c1"), parentUuid="u1"))
+    write(path, assistant("a2", calls("Read", "c2"), parentUuid="a1"))
+    write(path, result("r1", "c1", "one", parentUuid="a1"), result("r2", "c2", "two", parentUuid="a2"))
+    write(path, user("u2", "[Request interrupted by user]", parentUuid="r1"))
+    ClaudeConversation(session, path).look(last=True)
+    assert 6 == len(session.entries(session.root))
+
+
 def test_secrets_are_masked_also_in_what_is_kept_raw(session: Session, path: Path) -> None:
     def mask(text: str) -> str:
         return text.replace("hunter2", "***")

@@ -186,6 +186,27 @@ def test_a_run_that_only_compacts_is_captured(lab: Lab) -> None:
     assert (before, 1) == (entries[: len(before)], kinds.count("compaction"))
 
 
+def test_a_run_that_goes_back_in_its_file_takes_back_what_was_said_since(lab: Lab) -> None:
+    for answer in ("One.", "Two.", "Three."):
+        lab.model.play([Say(answer)])
+    before = host(lab, "First.", "Second.", how="client")["entries"]
+    earlier = before[-1]["metadata"]["claude_session_id"]
+    with Session(lab.folder / "log.jsonl", readonly=True) as session:
+        [there] = [line["message_id"] for line in session.entries(session.root) if line["content"] == "One."]
+    back = {**OPTIONS, "resume": earlier, "extra_args": {"resume-session-at": there}}
+    entries = host(lab, "Third.", options=back)["entries"]
+    assert ["First.", "One.", "Second.", "Two.", "Third.", "Three."] == [
+        item.text for item in items(entries, "primary")
+    ]
+    with Session(lab.folder / "log.jsonl", readonly=True) as session:
+        kept = {line["message_id"] for line in session.entries(session.root)}
+        said = [
+            line["content"] for line in session.entries(session.root) if not line["content"].startswith(CLAUDE_ADDS)
+        ]
+    assert there in kept
+    assert [*(item.text for item in anthropic_items(lab.model.asked()[-1])), "Three."] == said[1:]
+
+
 def test_a_sub_agent_in_the_background_that_outlives_its_turn_is_captured_to_its_end(lab: Lab) -> None:
     lab.model.play([Say("Looking."), look(lab)], [Say("The report of SUB-ONE.")], to="SUB-ONE")
     lab.model.play([agent("SUB-ONE: look around", background=True)], [Say("It runs.")], [Say("It is back.")])

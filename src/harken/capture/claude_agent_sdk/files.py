@@ -26,6 +26,7 @@ HELD = 1.0
 _AGENT_FILE = re.compile(r"agent-(.+)\.jsonl")
 _SETTLING = frozenset({"user", "assistant", "system"})
 """Records that say that what goes to the model together with a prompt is all there; any other may stand between."""
+_SPOKEN = frozenset({"user", "assistant"})
 _FOLDERS = 5
 """How deep folders of sub-agents' files are looked through."""
 
@@ -46,6 +47,11 @@ class ClaudeFile:
         self.instructions: set[str] = set()
         self.preserved: set[str] = set()
         """The messages that the compaction at hand keeps word for word."""
+        self.names: dict[str, str] = {}
+        """By the uuid of each record: its line in the log."""
+        self._parents: dict[str, str] = {}
+        self._last = ""
+        """The record that was said last, in whichever order the file has them."""
         self.known: Counter[str] = Counter()
         self._records = FileRecords()
         self._tail = TailedFile(path)
@@ -67,6 +73,10 @@ class ClaudeFile:
         if last or (self._held and monotonic() - self._since >= HELD):
             end = len(self._held)
         found, self._held = self._held[:end], self._held[end:]
+        answer = ""
+        for record in reversed(found):
+            record.answer = answer
+            answer = record.uuid if text(record.record, "type") == "assistant" else answer
         if found and not self.begun:
             self.begun = True
             found.sort(key=lambda record: not is_snapshot(record))  # a model reads its instructions first
@@ -78,11 +88,33 @@ class ClaudeFile:
                 self._beginnings = self._tail.beginnings
                 self._met.clear()
             for record in self._records.of_line(line):
-                if not record.uuid:
+                if record.uuid:
+                    self._parents[record.uuid] = text(record.record, "parentUuid")
+                else:
                     record.digest = ids.artifact_id(record.raw)
                     self._met[record.digest] += 1
                     record.nth = self._met[record.digest]
                 yield record
+
+    def meet(self, record: WrittenRecord) -> list[str]:
+        """A record comes, whether the session has it or not. For a prompt that does not follow what was said last, the
+        records that it follows, the nearest first: somebody went back to there, unless the model was never asked."""
+        last, kind = self._last, text(record.record, "type")
+        if record.uuid and kind in _SPOKEN:
+            self._last = record.uuid
+        if not last or kind != "user" or not _is_prompt(record):
+            return []
+        found = self._above(record.uuid, last)
+        if last in found or (record.answer and record.uuid not in self._above(record.answer, record.uuid)):
+            return []
+        return found
+
+    def _above(self, uuid: str, last: str) -> list[str]:
+        """The records that one follows, the nearest first, until the last that is looked for or there are no more."""
+        found = dict.fromkeys([uuid])
+        while uuid != last and (uuid := self._parents.get(uuid, "")) and uuid not in found:
+            found[uuid] = None
+        return list(found)[1:]
 
     def has(self, record: WrittenRecord) -> bool:
         """Whether the session has it, as far as its name in the log does not tell."""
@@ -103,6 +135,7 @@ class ClaudeFile:
                 elif isinstance(event, System) and event.subtype == "instructions":
                     self.instructions.add(event.message)
             self.known[name] += 1
+            self.names[name] = str(line.get("message_id"))
 
 
 def _is_settled(record: WrittenRecord) -> bool:

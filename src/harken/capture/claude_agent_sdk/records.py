@@ -22,7 +22,7 @@ _FLAT = frozenset({"user", "assistant", "tool_use", "tool_result", "system"})
 class WrittenRecord:
     """One record: its name, its events, and what else is said of each entry among them."""
 
-    __slots__ = ("about", "agent", "digest", "events", "nth", "raw", "record", "uuid")
+    __slots__ = ("about", "agent", "answer", "digest", "events", "nth", "raw", "record", "uuid")
 
     def __init__(self, record: Record, events: list[Event], raw: bytes) -> None:
         self.record = record
@@ -31,6 +31,8 @@ class WrittenRecord:
         self.uuid = text(record, "uuid")
         self.agent = events[0].agent_id if events else ""
         self.about = about_of(record)
+        self.answer = ""
+        """The record in which the model next speaks, as far as it was read together with this one."""
         self.digest, self.nth = "", 0
         """What its bytes are, and the how manieth of these it is in its file."""
 

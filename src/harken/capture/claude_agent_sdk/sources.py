@@ -213,12 +213,15 @@ class ClaudeConversation:
         """Log a record, unless the session has it or it is not wanted; whether it was logged."""
         messages = self.session.registry.messages
         agent_id = self._agent_id(file, record.agent)
+        branch = file.meet(record) if agent_id == file.agent_id else []
         if not agent_id or messages.get(record.uuid) == agent_id or file.has(record):
             return False
         shared = not record.uuid or record.uuid in messages
+        self._go_back(file, branch)
         events = self._events(file, record, agent_id, "" if shared else record.uuid)
         beside = [self._beside(record, event, shared) for event in events]
         names = self.session.append(events, beside=beside)
+        file.names[record.uuid] = names[0]
         if shared:
             file.known[record.uuid or record.digest] += 1
         for event in events:
@@ -244,6 +247,15 @@ class ClaudeConversation:
             cause = event.cause if known else None
             found.append(event.replace(agent_id=agent_id, message_id=name, index=len(found), cause=cause))
         return found
+
+    def _go_back(self, file: ClaudeFile, branch: list[str]) -> None:
+        """Cut the transcript back to the nearest of these records that stands in it, unless only results are behind it,
+        which several calls at once give in any order."""
+        kept = {file.names.get(uuid, uuid) for uuid in branch}
+        lines = self.session.entries(file.agent_id) if kept else []
+        keep = next((at + 1 for at in range(len(lines) - 1, -1, -1) if lines[at].get("message_id") in kept), 0)
+        if keep and any(line.get("role") in ("user", "assistant") for line in lines[keep:]):
+            self.session.append([TranscriptEdit(agent_id=file.agent_id, action="truncate", n=keep)])
 
     def _compaction(self, file: ClaudeFile, agent_id: str, summary: Prompt) -> Event:
         """The edit that a summary is: it stands for everything before it but the instructions, and what was kept."""
