@@ -64,6 +64,7 @@ def test_entries_come_back_from_the_log_as_they_were(tmp_path: Path) -> None:
         entry("it failed", role="assistant", metadata={"kind": "error"}),
         entry("from below", role="assistant", source="subagent:abc", metadata={"model": "m", "usage": {"in": 3}}),
         entry("of my own", source="somebody else's"),
+        entry("", role="system", metadata={"kind": "a notice without words"}),
         entry("without a zone", created_at=datetime(2026, 1, 1)),  # noqa: DTZ001
     ]
     path = tmp_path / "a.jsonl"
