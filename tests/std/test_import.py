@@ -358,6 +358,17 @@ def test_a_document_beside_the_log_that_it_was_recorded_in_is_not_counted_again(
     assert ("new", path.stem) == (by_name.status, by_name.session)
 
 
+@pytest.mark.parametrize("log", [b"", b'{"level": "info", "message": "started"}\n'])
+def test_a_document_beside_a_log_that_is_no_session_is_imported(repo: Repo, folder: Path, log: bytes) -> None:
+    path = folder / f"{MULTI}.json"
+    path.write_text(json.dumps(multi()))
+    (folder / f"{MULTI}.log.jsonl").write_bytes(log)
+
+    found = {outcome.source: outcome.status for outcome in take(repo, folder)}
+
+    assert "new" == found[str(path)]
+
+
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
 

@@ -150,13 +150,6 @@ def session_files(
         yield from walk(point, suffixes, passed)
 
 
-def made_from(runtime: Runtime, path: Path) -> str:
-    """Why a file is not imported with the folder it lies in: what it was made from lies beside it. Else nothing."""
-    ending = runtime.read.made_from
-    origin = path.with_name(path.name.removesuffix(path.suffix) + ending)
-    return f"it is made from {origin.name}, which has more" if ending and origin.exists() else ""
-
-
 class SourceUnreadable(HarkenError):
     """A source that cannot be read: gone since it was found, or not allowed. It says nothing of the store."""
 

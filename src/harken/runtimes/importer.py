@@ -25,10 +25,21 @@ from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory, names
 from .base import Identity, Runtime
-from .files import Unfit, Unreadable, bytes_to_read, database_stamp, made_from, stamp_of
+from .files import Unfit, Unreadable, bytes_to_read, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult
-from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
+from .sources import (
+    Claimed,
+    NotClaimed,
+    Part,
+    Reading,
+    Refused,
+    Restarted,
+    Resumption,
+    SourceChanged,
+    made_from,
+    read_source,
+)
 
 if TYPE_CHECKING:
     from .linking import Linker
