@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.capture import AgentIdentifier, MultiAgentRecorder
+from harken.capture import AgentIdentifier, MultiAgentRecorder, writing
 from harken.errors import BadRequest, Closed, Conflict
-from harken.files import write_whole
+from harken.files import names_in, write_whole
 from harken.formats.std.models import DeveloperOutput, FileChanges
 from harken.log import Session
 from support.std_checks import errors_of, findings_of
@@ -172,6 +172,20 @@ def test_in_a_folder_the_document_gets_the_next_free_name(tmp_path: Path) -> Non
             names.append(recorder.path.name)
 
     assert ["2026-03-04-001-mend-the-clock-multi.json", "2026-03-04-002-mend-the-clock-multi.json"] == names
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_recorder_whose_name_in_a_folder_another_one_took_meanwhile_gets_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    looked = [()]  # at the first look nothing is there yet
+    monkeypatch.setattr(writing, "names_in", lambda folder: looked.pop() if looked else names_in(folder))
+    other = begin(tmp_path / "2026-03-04-001-mend-the-clock-multi.json")
+    if is_done:
+        other.close("failed")
+
+    with begin(tmp_path) as recorder:
+        assert "2026-03-04-002-mend-the-clock-multi.json" == recorder.path.name
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------

@@ -195,3 +195,12 @@ def test_an_output_that_a_document_may_not_have_is_refused(path: Path, part: Jso
             recorder.finish_sub(sub, {**review, **part})
         recorder.finish_sub(sub, review)
     assert [] == errors_of(written(path))
+
+
+def test_a_recorder_that_is_refused_leaves_no_log_beside_the_document(path: Path) -> None:
+    path.write_text("{}")
+
+    with pytest.raises(Conflict, match="there is a file"):
+        begin(path)
+
+    assert [path.name] == [one.name for one in path.parent.iterdir()]

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from harken import clock as clocks
-from harken.errors import BadRecord, BadRequest, Closed, Conflict, HarkenError, NotFound, Poisoned
+from harken.errors import BadRecord, BadRequest, Closed, Conflict, HarkenError, Locked, NotFound, Poisoned
 from harken.files import write_hint
 from harken.formats.std.document import Document, Json, kind_of
 from harken.formats.std.models import PATTERNS
@@ -22,6 +24,9 @@ from .given import GivenAgent, GivenPath, GivenTime
 from .journal import Journal, carry, log_path, session_id_of
 from .recording import RecordedSession
 from .writing import DocumentFile, path_of
+
+_TRIES = 100
+"""How many names in a folder are tried, where others begin recordings there at the same time."""
 
 
 class MultiAgentRecorder:
@@ -51,20 +56,37 @@ class MultiAgentRecorder:
         """Begin a recording; in a folder, the document gets the next free name there. `model` is the orchestrator's
         language model. `Conflict` where there is a document or a recording at `path` already, `Locked` while another
         recorder writes it."""
-        self._prepare(path_of(path, given.text(task_title, "task_title"), clock()), clock)
+        present, title = clock(), given.text(task_title, "task_title")
         leader = given.agent(orchestrator, otherwise="architect")
         begun = RecordingBegun(
             time=clock(),
-            session_id=given.text(session_id_of(self.path), "file name"),
-            task_title=str(task_title),
+            session_id="",
+            task_title=title,
             user_prompt=given.words(user_prompt, "user_prompt"),
             orchestrator=leader,
             participants=given.others(participants, leader),
             pattern=given.one_of(pattern, PATTERNS, "pattern"),
             model=given.text(model, "model") if model is not None else "",
         )
+        for tries_left in reversed(range(_TRIES)):
+            self._prepare(path_of(path, title, present), clock)
+            try:
+                self._begin(begun)
+                break
+            except (Conflict, Locked):
+                # In a folder, another recorder may have taken the name that was free a moment ago.
+                is_named = self.path == Path(given.path(path)).absolute()
+                if is_named or not tries_left:
+                    raise
+
+    def _begin(self, begun: RecordingBegun) -> None:
+        """Take the path, and put the beginning on the disk."""
+        begun = msgspec.structs.replace(begun, session_id=given.text(session_id_of(self.path), "file name"))
         carry([begun])
-        self._journal = Journal(log_path(self.path))
+        log = log_path(self.path)
+        if not os.path.lexists(log):
+            self._refuse_document()  # before a log is made that would lie beside it
+        self._journal = Journal(log)
         try:
             self._refuse_existing()
             self._record(begun)
@@ -121,6 +143,9 @@ class MultiAgentRecorder:
             )
         if self._journal.is_used:
             raise Conflict(f"{self._journal.path} is the log of another session", hint="record at another path")
+        self._refuse_document()
+
+    def _refuse_document(self) -> None:
         if os.path.lexists(self.path):
             raise Conflict(f"there is a file {self.path} already", hint="record at another path")
 
