@@ -40,6 +40,22 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
     assert {"tool_calls[0].output", "tool_calls[0].ended_at"} < set(found.derived)
 
 
+def test_a_call_of_an_agent_that_still_works_when_the_session_ends_is_open_and_no_error() -> None:
+    told = Told()
+    told.ask("Have it built.")
+    made = told.spawn("one")
+    told.result(made, "Async agent launched successfully.")
+    told.call("Bash", '{"command": "make"}', "one")
+    told.say("It is being built.")
+
+    data = exported(told, "std-008").document.data
+
+    (sub,) = data["sub_sessions"]
+    assert ("success", "in_progress") == (data["status"], sub["status"])
+    assert not {"ended_at", "duration_ms", "output"} & sub["tool_calls"][0].keys()
+    assert "errors_encountered" not in data["summary"]
+
+
 @pytest.mark.parametrize(
     ("last", "status"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -34,9 +35,12 @@ class ExportedCall(msgspec.Struct, frozen=True, kw_only=True):
 class ExportedCalls:
     """All calls of a session: what each is called in a document, and its result."""
 
-    def __init__(self, tree: SessionTree, moments: Moments, *, is_open: bool) -> None:
-        """`is_open`: the session goes on, so that a call may be without a result."""
-        self._tree, self._moments, self._is_open = tree, moments, is_open
+    def __init__(
+        self, tree: SessionTree, moments: Moments, *, is_open: bool, going_on: Container[str] = frozenset()
+    ) -> None:
+        """`is_open`: the session goes on, so that a call may be without a result; `going_on` are the sub-agents of
+        which that is true, whatever became of the session."""
+        self._tree, self._moments, self._is_open, self._going_on = tree, moments, is_open, going_on
         self._names: dict[int, str] = {}  # by the identity of the event
         self._results: dict[int, ToolResult] = {}
         self._answers: dict[int, str] = {}
@@ -106,7 +110,7 @@ class ExportedCalls:
     def _end(self, call: ToolCall, data: Json) -> list[str]:
         """When the call ended; one that nobody answered ended at once, as far as anybody knows."""
         result, started = self._results.get(id(call)), self._moments.of(call)
-        if result is None and self._is_open:
+        if result is None and self._may_lack_result(call):
             return []
         ended = started if result is None else self._moments.of(result)
         is_told = result is not None and result.time is not None and ended >= started
@@ -114,6 +118,11 @@ class ExportedCalls:
         data["ended_at"] = format_instant(ended)
         data["duration_ms"] = (ended - started) // _MS
         return [] if is_told else ["ended_at"]
+
+    def _may_lack_result(self, call: ToolCall) -> bool:
+        """Whether the call may still be answered. One that made an agent stands among the main calls as well, and is
+        over when the session is."""
+        return self._is_open or (call.agent_id in self._going_on and not self._tree.made_by(call))
 
     def _output(self, call: ToolCall, data: Json) -> list[str]:
         result = self._results.get(id(call))
@@ -123,7 +132,7 @@ class ExportedCalls:
             if result.is_error:
                 data["output"]["error"] = excerpt(text, LONGEST_ERROR)
             return []
-        if self._is_open:
+        if self._may_lack_result(call):
             return []
         # What the provider runs itself is answered in the model's words, not in a result.
         data["output"] = {"status": "success"} if call.server_tool else {"status": "failed", "error": NO_RESULT}

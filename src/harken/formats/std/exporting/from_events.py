@@ -142,7 +142,9 @@ class _Export:
         self.tree, self.parts = apart(tree)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
-        self.calls = ExportedCalls(self.tree, self.moments, is_open=self.status == "in_progress")
+        going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
+        is_open = self.status == "in_progress"
+        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on)
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
 
