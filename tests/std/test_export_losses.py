@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from harken import formats
 from harken.events import (
     AgentTerminated,
     Image,
     Output,
     TranscriptEdit,
 )
-from support.std_exported import exported
+from harken.formats.std.exporting.from_events import document_of
+from support.std_exported import FACTS, exported
+from support.std_recording import NAME, begin, play
 from support.std_sessions import Told, lone, pair
 
 
@@ -83,3 +88,14 @@ def test_std_001_says_of_every_kind_of_record_that_it_is_left_out() -> None:
         "ends of agents": 1,
         "records that could not be read": 1,
     } == lost
+
+
+def test_a_document_made_from_the_log_of_a_recording_says_that_the_recorder_s_own_has_more(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with begin(path) as recorder:
+        play(recorder)
+    log = tmp_path / NAME.replace(".json", ".log.jsonl")
+
+    made = document_of(formats.get("session-log-v2").read(log.read_bytes()), FACTS)
+
+    assert ["what a recorder was told"] == [loss.what for loss in made.losses]

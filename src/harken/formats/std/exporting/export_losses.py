@@ -34,7 +34,10 @@ _REASONS = {
     "records that are no conversation": "a document tells of what was said, heard and done",
     "records that could not be read": "nobody knows what they say",
     "bytes that are no text": "JSON holds text alone; they are written as U+FFFD",
+    "what a recorder was told": "the document beside the log has its tasks, outputs and verdicts as they were told",
 }
+_RECORDED = frozenset({"recording_closed", "recorded_message"})
+"""Notices by which a log is that of a recording: what they carry is for the recorder's own document."""
 _KINDS: tuple[tuple[type[Event] | tuple[type[Event], ...], str], ...] = (
     ((Response, PieceOfText), "what agents said"),
     (Prompt, "what agents heard"),
@@ -52,6 +55,9 @@ def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool, has_p
     """The losses; `lost` counts what a document with agents leaves out, and `has_prompt` says that there is a
     `user_prompt`."""
     found = lost if with_agents else _without_agents(tree, has_prompt=has_prompt)
+    if not tree.said:
+        told = (event for event in tree.events if isinstance(event, System) and event.subtype in _RECORDED)
+        found["what a recorder was told"] = sum(1 for _ in told)
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
 
 
