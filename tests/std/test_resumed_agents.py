@@ -126,6 +126,17 @@ def test_every_task_of_an_agent_and_every_review_is_told(tmp_path: Path) -> None
     assert [] == [finding for finding in validate(document) if finding.level == "error"]
 
 
+def test_the_sub_session_of_an_agent_that_is_sent_back_to_work_ends_when_its_last_answer_comes(tmp_path: Path) -> None:
+    told().write(tmp_path / "project")
+    with harken.open("memory:") as repo:
+        for _ in repo.import_sessions([tmp_path / "project"]):
+            pass
+        data = repo.document(SESSION).document.data
+
+    came = {message["from_agent"]["agent_id"]: message["timestamp"] for message in data["messages"]}
+    assert [came[name] for name in _AGENTS] == [sub["completed_at"] for sub in data["sub_sessions"]]
+
+
 _AGENTS = ("aaa111", "bbb222")
 MAIN, WORKER, HELPER, SLOW = (f"019b8d62-7a80-7ee5-8ebf-00000000000{number}" for number in range(1, 5))
 

@@ -269,9 +269,9 @@ class _Export:
 
     def _made_by_nobody(self, agent: SpawnedAgent) -> Json:
         started = self._started(agent)
-        ended = agent.ended if agent.ended is not None else started
+        ended = self._ended(agent)
         is_open = "in_progress" == self.status == self.told.tasks[agent.agent_id].status_of(agent)
-        times = (started, None if is_open else max(started, ended))
+        times = (started, None if is_open else ended)
         data = made_by_nobody(agent, self.calls.made_up(agent), times, self._task_words(agent))
         data["subagent_info"].pop("tools_breakdown", None)
         return data
@@ -297,8 +297,7 @@ class _Export:
         }
         status = self.told.tasks[agent.agent_id].status_of(agent)
         if status != "in_progress":
-            ended = self._started(agent) if agent.ended is None else agent.ended
-            found["completed_at"] = format_instant(max(self._started(agent), ended))
+            found["completed_at"] = format_instant(self._ended(agent))
             self.derived += [f"{path}.completed_at"] if agent.ended is None else []
         found["status"] = status
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
@@ -316,6 +315,13 @@ class _Export:
         first = agent.events[0] if agent.events else agent.call
         assert first is not None  # of whom nothing is kept, the call is
         return self.moments.of(first)
+
+    def _ended(self, agent: SpawnedAgent) -> int:
+        """When its answer came; of one that was given several tasks, the last answer."""
+        given = self.told.tasks[agent.agent_id]
+        answered = given.last_answered if len(given.tasks) > 1 and not agent.told else None
+        came = answered.answer.time if answered is not None and answered.answer is not None else None
+        return max(time for time in (self._started(agent), agent.ended, came) if time is not None)
 
     def _task_words(self, agent: SpawnedAgent) -> str:
         """What an agent was to do; empty where nobody says."""
