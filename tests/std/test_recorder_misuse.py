@@ -151,8 +151,9 @@ def test_nothing_is_recorded_after_the_end(path: Path) -> None:
 def test_two_recorders_on_one_path_are_one_too_many(path: Path) -> None:
     with begin(path):
         for attempt in (lambda: begin(path), lambda: MultiAgentRecorder.recover(path)):
-            with pytest.raises(Locked):
+            with pytest.raises(Locked) as told:
                 attempt()
+            assert "wait until that recorder is closed, or record at another path" == told.value.hint
     with pytest.raises(Conflict, match="holds a recording already"):
         begin(path)
 

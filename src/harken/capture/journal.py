@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, Locked
 from harken.events import AgentCreated, System
 from harken.events.base import is_name
 from harken.formats.session_log import MAX_LINE
@@ -50,7 +50,10 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._time = 0
-        self._session = Session(path, clock=lambda: self._time)
+        try:
+            self._session = Session(path, clock=lambda: self._time)
+        except Locked as problem:  # its hint is for those who can do with reading
+            raise Locked(str(problem), hint="wait until that recorder is closed, or record at another path") from None
         self._ids = {
             str(info.attributes["agent_id"]): info.agent_id
             for info in self._session.agents.values()
