@@ -352,3 +352,24 @@ class TestAcknowledgement:
                 seen.append(len(contents(path)))
 
         assert list(range(1, 51)) == seen
+
+
+ENDING = """
+import sys, time
+from harken.log import Session, disk
+
+apart = {}  # a function of this module would keep the session alive until nothing can be closed any more
+exec("import time\\ndef slow(fd): time.sleep(0.5)", apart)
+disk._sync = apart["slow"]
+session = Session(sys.argv[1], ack="os")
+session.log_agent_created("agent_001")
+time.sleep(disk.SYNC_AFTER_SECONDS + 0.1)
+"""
+
+
+def test_a_program_that_ends_while_the_background_syncs_and_closes_nothing_does_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    done = subprocess.run([sys.executable, "-c", ENDING, path], capture_output=True, text=True, timeout=30, check=False)
+    assert (0, "") == (done.returncode, done.stderr)
+    with Session(path) as session:
+        assert ["agent_001"] == list(session.agents)

@@ -11,6 +11,7 @@ the session again reads what is really there.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import fcntl
 import os
@@ -351,6 +352,7 @@ class _Syncer:
     def start(self, fd: int) -> None:
         """Begin to look after a file."""
         self.fd = fd
+        _running.add(self)
         self._thread.start()
 
     def wrote(self, count: int) -> None:
@@ -372,6 +374,7 @@ class _Syncer:
 
     def stop(self) -> None:
         """End the thread."""
+        _running.discard(self)
         self._stopped = True
         self._hurry.put(None)
         self._wake.put(None)
@@ -398,3 +401,15 @@ class _Syncer:
                     self._synced = goal
                 except OSError as problem:
                     self.failure = problem
+
+
+_running: set[_Syncer] = set()
+"""Those whose thread was started and not ended."""
+
+
+@atexit.register
+def _end_threads() -> None:
+    """The program ends, and perhaps closed nothing. Daemon threads are soon cut off wherever they are, also in a sync
+    whose lock they hold: whoever closed the file then would wait for it for ever."""
+    for syncer in tuple(_running):
+        syncer.stop()
