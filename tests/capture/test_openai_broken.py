@@ -296,6 +296,30 @@ def test_after_sigkill_the_request_is_there_the_reply_is_marked_missing_and_the_
             assert "transcript_edit" not in [event.kind for event in session.events()]
 
 
+ENDING = """
+import sys
+from openai import OpenAI
+from harken import Session, capture
+
+session = Session(sys.argv[1], ack="os")
+client = capture.openai(OpenAI(api_key="k", base_url=sys.argv[2], max_retries=0), session)
+stream = client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "hi"}], stream=True)
+while not next(stream).choices[0].delta.content:
+    pass
+"""
+
+
+def test_a_program_that_ends_without_closing_anything_leaves_what_came_of_its_stream(tmp_path: Path) -> None:
+    path = tmp_path / "ended.jsonl"
+    with scripted([Say(TALK)]) as (_, url):
+        done = subprocess.run([sys.executable, "-c", ENDING, path, url], capture_output=True, text=True, timeout=60)
+    with Session(path) as session:
+        assert 2 == len(said(session))
+        assert TALK.startswith(said(session)[1][1])
+        assert metadata(session)[1]["partial"] is True
+    assert "" == done.stderr
+
+
 def test_a_body_that_ends_in_the_middle_of_a_write_waits_until_it_is_done(session: Session) -> None:
     with scripted([Say(TALK)], [Say("more")]) as (_, url), client_of(url) as client:
         wrapped = capture.openai(client, session)

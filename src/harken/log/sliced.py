@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import WeakSet
 
 from harken.events import Event
 from harken.formats.session_log.writing import ENTRIES
@@ -35,15 +37,20 @@ class Sliced:
     """The conversation that was chosen by hand; each thread and task has its own."""
 
     def before_close(self, function: Callable[[], object]) -> None:
-        """Have a function called before the session is closed; it must not raise."""
+        """Have a function called before the session is closed, or the program ends without that; it must not raise."""
         self.closers = [*(self.closers or ()), function]
+        _waited_for.add(self)
+
+    def call_closers(self) -> None:
+        """Let those log who still have something to log."""
+        closers, self.closers = self.closers, None
+        for function in closers or ():
+            function()
 
     def close_parts(self) -> None:
         """Let those log who still have something to log, and close the slices."""
-        closers, self.closers = self.closers, None
         try:
-            for function in closers or ():
-                function()
+            self.call_closers()
         finally:
             if self._slices is not None:
                 self._slices.close()
@@ -85,6 +92,17 @@ class Sliced:
             with cast("Session", self).lock:
                 self._slices = self._slices or SliceStore(cast("Session", self), self._bus, self._slice_config)
         return self._slices
+
+
+_waited_for: WeakSet[Sliced] = WeakSet()
+"""Sessions for which somebody still has something to log."""
+
+
+@atexit.register
+def _at_exit() -> None:
+    """The program ends: later, when memory is taken back, a log may be gone before those who log."""
+    for session in tuple(_waited_for):
+        session.call_closers()
 
 
 def put_beside(
