@@ -136,6 +136,11 @@ def test_what_a_cache_has_is_captured_and_costs_nothing(came: Came) -> None:
     assert 1 == len(came["cached"]["usage"])
 
 
+def test_a_stream_that_the_host_made_up_is_whole(came: Came) -> None:
+    assert ["Hi.", "Hello."] == said(came["made_up"])
+    assert [None, None] == [about.get("partial") for about in came["made_up"]["metadata"]]
+
+
 # -- through callbacks -------------------------------------------------------------------------------------------------
 
 

@@ -231,6 +231,12 @@ def cached(capture: Any, how: Json) -> None:
     litellm.cache = None
 
 
+@program()
+def made_up(capture: Any, how: Json) -> None:
+    for _ in capture.completion(messages=[user("Hi.")], stream=True, mock_response="Hello.", **how):
+        pass
+
+
 # -- the callback ------------------------------------------------------------------------------------------------------
 
 

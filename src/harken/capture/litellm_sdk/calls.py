@@ -34,14 +34,17 @@ class OpenCalls:
             if call.is_before(request.messages):  # a host that goes on behind a reply will not read on
                 end(stream)
         exchange = self.capture.request(request)
-        return LiteLLMCall(self, api, exchange, request.messages) if exchange is not None else None
+        if exchange is None:
+            return None
+        made_up = arguments.get("mock_response") is not None
+        return LiteLLMCall(self, api, exchange, request.messages, made_up=made_up)
 
     @never_raising
     def tell_late(self) -> None:
         """Tell of the streams that ended where nothing could be logged."""
         while self.late:
             call, watched = self.late.popleft()
-            call.tell(read_stream(call.api, watched))
+            call.tell_stream(watched)
 
     @never_raising
     def close(self) -> None:
@@ -54,12 +57,16 @@ class OpenCalls:
 class LiteLLMCall:
     """One call of the host."""
 
-    def __init__(self, calls: OpenCalls, api: SpokenApi, exchange: Exchange, given: Sequence[Any]) -> None:
+    def __init__(
+        self, calls: OpenCalls, api: SpokenApi, exchange: Exchange, given: Sequence[Any], *, made_up: bool
+    ) -> None:
         self.calls = calls
         self.capture = calls.capture
         self.api = api
         self.exchange = exchange
         self.given = given
+        self.made_up = made_up
+        """Whether the reply is the host's own."""
         self.trace = ""
         self.attempts = 0
         self.problem: BaseException | None = None
@@ -88,11 +95,12 @@ class LiteLLMCall:
         if self.capture.session.lock._is_owned():  # type: ignore[attr-defined]
             self.calls.late.append((self, watched))
         else:
-            self._tell_stream(watched)
+            self.tell_stream(watched)
 
     @never_raising
-    def _tell_stream(self, watched: StreamWatch) -> None:
-        self.tell(read_stream(self.api, watched))
+    def tell_stream(self, watched: StreamWatch) -> None:
+        """Log what came through a stream."""
+        self.tell(read_stream(self.api, watched, made_up=self.made_up))
 
     def tell(self, reply: ReadReply) -> None:
         """Log a reply."""

@@ -78,15 +78,15 @@ def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
     return _priced(found, hidden.get("response_cost"))
 
 
-def read_stream(api: SpokenApi, watched: StreamWatch) -> ReadReply:
-    """What came through a stream."""
+def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> ReadReply:
+    """What came through a stream; of one that the host made up no provider says that it is done."""
     chunks = [_record(chunk) for chunk in watched.chunks]
     about = watched.about
     if api is CHAT:
         reply = join_chunks(chunks, done=watched.exhausted)
         # LiteLLM says that a stream was done when it was cut off, too; it keeps what the provider said of it.
         reasons = (about.get("received_finish_reason"), about.get("intermittent_finish_reason"))
-        if about.get("sent_last_chunk") is True and not any(reasons):
+        if about.get("sent_last_chunk") is True and not any(reasons) and not made_up:
             reply = reply._replace(whole=False)
         # It keeps the figures for itself, unless the host asked for them.
         hidden_away = (_mapping(getattr(chunk, "_hidden_params", None)).get("usage") for chunk in watched.chunks)
