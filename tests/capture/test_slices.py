@@ -25,6 +25,9 @@ from harken.capture import (
     replace_latest,
 )
 from harken.errors import BadRequest, HarkenError
+from harken.formats.transcript.events import drafts_of
+from harken.log import dispatching
+from harken.log.dispatching import Append
 
 NOON = datetime(2026, 2, 3, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -52,6 +55,37 @@ def test_an_entry_that_is_dispatched_is_in_its_slice_in_the_log_and_on_the_bus(t
         assert (said,) == session[TranscriptEntry].all()
         assert [said] == heard
         assert "hello" == session.transcript(session.root or "")[0]["content"]
+
+
+def test_entries_are_made_when_somebody_asks_for_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(dispatching, "drafts_of", lambda *given: made.append(given) or drafts_of(*given))
+    with Session(tmp_path / "a.jsonl") as session:
+        session.dispatch(Plan("look"))
+        session.log_agent_created("agent_001")
+        session.log_transcript_entry("agent_001", {"role": "user", "content": "hello"})
+        assert not made
+        assert ["hello"] == words(session)
+        session.log_transcript_entry("agent_001", {"role": "user", "content": "bye"})
+    assert ["hello", "bye"] == words(session)
+
+
+def test_entries_that_nobody_asked_for_are_there_when_the_session_is_closed() -> None:
+    with Session() as session:
+        session.dispatch(Plan("look"))
+        session.log_agent_created("agent_001")
+        session.log_transcript_entry("agent_001", {"role": "user", "content": "hello"})
+    assert ["hello"] == words(session)
+
+
+def test_a_reducer_hears_entries_that_come_after_it(tmp_path: Path) -> None:
+    with Session(tmp_path / "a.jsonl") as session:
+        session.dispatch(Plan("look"))
+        session.log_agent_created("agent_001")
+        session.log_transcript_entry("agent_001", {"role": "user", "content": "before"})
+        session[Plan].register(TranscriptEntry, lambda plans, one: Append(Plan(one.content)))
+        session.log_transcript_entry("agent_001", {"role": "user", "content": "after"})
+        assert ["look", "after"] == [plan.step for plan in session[Plan].all()]
 
 
 def test_entries_come_back_from_the_log_as_they_were(tmp_path: Path) -> None:

@@ -106,6 +106,8 @@ class SliceStore:
         """Whether the slice of entries holds those of this session and no others."""
         self._unwritten: list[TranscriptEntry] = []
         """Entries that are in the log and could not be written to their slice."""
+        self._unread: list[LogLine] = []
+        """Lines that were logged since somebody last asked for entries."""
         self._first: dict[type, tuple[Any, ...]] = {}
         """What a STATE slice held when it was first looked at: a file has what an earlier session left."""
         self._read_log()
@@ -116,6 +118,8 @@ class SliceStore:
     def values(self, type: type[T]) -> tuple[T, ...]:
         """What a slice holds."""
         with self._session.lock:
+            if type is TranscriptEntry:
+                self._read_lines()
             held: tuple[Any, ...] = self._slice(type).all()
             if type is not TranscriptEntry:
                 return held
@@ -152,6 +156,7 @@ class SliceStore:
         if slice_type is TranscriptEntry and (event_type is not TranscriptEntry or reducer is not append_all):
             raise BadRequest("the slice of transcript entries holds what the log says", hint="register `append_all`")
         with self._session.lock:
+            self._read_lines()  # a reducer hears what comes from now on
             self._reducers.setdefault(event_type, {})[slice_type] = reducer
 
     def snapshot(self) -> dict[type, tuple[Any, ...]]:
@@ -210,6 +215,7 @@ class SliceStore:
 
     def _log_entry(self, entry: TranscriptEntry) -> None:
         with self._session.lock:
+            self._read_lines()
             if entry.entry_id in self._numbers.ids:
                 return
             number = self._numbers.free(entry.source, entry.sequence)
@@ -233,6 +239,15 @@ class SliceStore:
     # What the log says
 
     def _heard(self, lines: Sequence[LogLine]) -> None:
+        """Lines were logged. They are read now where somebody waits for entries, else when one asks: a program that is
+        captured and never looks at its entries does not wait for them to be made."""
+        self._unread += lines
+        self._session_key()  # while the log can be read: who asks may do so when the session is closed
+        if self.bus is not None or TranscriptEntry in self._reducers or not self._is_all:
+            self._read_lines()
+
+    def _read_lines(self) -> None:
+        lines, self._unread = self._unread, []
         found = [entry for line in lines for entry in self._entries(line)]
         if found:
             self._keep(found)
