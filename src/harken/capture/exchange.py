@@ -18,7 +18,7 @@ import orjson
 from harken.clock import now as present
 from harken.clock import to_datetime
 from harken.errors import HarkenError
-from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
+from harken.events import Error, Event, Metric, Output, Response, System, ToolCall, ToolResult
 from harken.events.edits import summary_prompt
 from harken.events.prints import (
     COMPACT_SUMMARY,
@@ -28,6 +28,7 @@ from harken.events.prints import (
     chain,
     is_instructions,
     print_of,
+    prints_in,
     shared_links,
 )
 from harken.events.session import TranscriptEdit
@@ -136,10 +137,9 @@ class Capture:
         key = (hash(text), len(text))
         if (known := self._prints.get(key)) is None:
             events = list(masked(read(orjson.loads(text)), self.mask))
-            found = (print_of(event) for event in events if not is_instructions(event))
             if len(self._prints) > 100_000:
                 self._prints.clear()
-            known = self._prints[key] = tuple(one for one in found if one is not None)
+            known = self._prints[key] = tuple(one for event, one in prints_in(events) if not is_instructions(event))
             if any(map(is_instructions, events)):
                 self._instructing.add(key)
         return known
@@ -213,6 +213,8 @@ class Capture:
 
     def _log_message(self, conversation: CapturedConversation, events: list[Event]) -> None:
         events = [event for event in masked(events, self.mask) if not is_instructions(event)]
+        # What is no entry belongs to the one before it when the log is read: here to the message it was sent in.
+        events.sort(key=lambda event: isinstance(event, Output))
         for event in events:
             if isinstance(event, ToolCall):
                 self.calls[event.id] = event
@@ -364,7 +366,8 @@ class Exchange:
     def _count(self, usage: Metric | None, message_id: str) -> None:
         if usage is not None:
             whose = {"agent_id": self.conversation.agent_id, "message_id": "", "time": self.capture.time}
-            self.capture.session.append([usage.replace(cause=message_id, **whose)])
+            model = usage.model or self.model  # not every reply says which model made it
+            self.capture.session.append([usage.replace(cause=message_id, model=model, **whose)])
 
     @never_raising
     def compacted(
@@ -381,7 +384,7 @@ class Exchange:
         self.done = True
         capture, conversation = self.capture, self.conversation
         records = [[event.replace(cause=self.cause) for event in masked(one, capture.mask)] for one in messages]
-        prints = [[one for one in map(print_of, record) if one is not None] for record in records]
+        prints = [[one for _, one in prints_in(record)] for record in records]
         about = masked_value(_beside({}, metadata or {}), capture.mask)
         with capture.session.lock, capture.session.batch():
             links = chain(0, (one for own in prints for one in own))

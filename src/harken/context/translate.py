@@ -300,7 +300,7 @@ def _name_of(image: Image) -> str:
 def _is_sound(image: Image) -> bool:
     """Whether a provider would take the picture; one that it refuses would make it refuse the whole conversation."""
     if not image.data:
-        return bool(image.url)
+        return image.is_public
     from harken.formats.kit.pictures import is_picture  # most conversations have none
 
     return is_picture(image.data)

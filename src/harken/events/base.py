@@ -69,6 +69,11 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: int | None = None
     """How many characters of the text stand before it; None for a picture behind all of it."""
 
+    @property
+    def is_public(self) -> bool:
+        """Whether its address says where it is; that of a file which a provider keeps is an id."""
+        return self.url[:8].lower().startswith(("http://", "https://"))
+
 
 def join_parts(parts: Iterable[str | Image]) -> tuple[str, tuple[Image, ...]]:
     """Texts and pictures in order, as one text of lines and pictures that know their places in it."""

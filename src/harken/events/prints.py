@@ -19,6 +19,7 @@ import orjson
 from .base import Event
 from .edits import INSTRUCTIONS, is_entry
 from .messages import Prompt, Response, System
+from .runs import Output
 from .tools import ToolCall, ToolResult
 
 Print = int
@@ -48,6 +49,35 @@ def print_of(event: Event) -> Print | None:
     return None
 
 
+def prints_in(message: Sequence[Event]) -> list[tuple[Event, Print]]:
+    """What of a message is compared, and the event that says it.
+
+    Beside the words that a host sends may stand parts that no event has a place for (a file that the provider keeps):
+    with others it is another message. Of what a model said, programs leave such parts out."""
+    found = [(event, one) for event in message if (one := print_of(event)) is not None]
+    outputs = [event for event in message if isinstance(event, Output)]
+    if not outputs or any(isinstance(event, Response | ToolCall) for event, _ in found):
+        return found
+    for at, (event, one) in enumerate(found):
+        parts = [_part(other.raw) for other in outputs if other.message_id == event.message_id]
+        if isinstance(event, Prompt | ToolResult) and any(parts):
+            found[at] = event, hash((one, *filter(None, parts)))
+            break
+    return found
+
+
+def _part(text: bytes) -> Print | None:
+    """A part of a message, wherever the host wants it cached; None for what is none."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return None
+    said = {key: value for key, value in found.items() if key != "cache_control"}
+    return hash(("part", orjson.dumps(said, option=orjson.OPT_SORT_KEYS)))
+
+
 def is_instructions(event: Event) -> bool:
     """Whether the event is instructions, which are not compared."""
     return isinstance(event, System) and event.subtype == INSTRUCTIONS
@@ -68,9 +98,9 @@ def _words(text: str) -> str:
 
 def _result(text: str) -> str:
     """What a tool answered; where it is JSON, however it is spaced and ordered, since SDKs send their own objects."""
-    if not text.startswith("{"):
+    if not text.startswith(("{", "[")):
         return _words(text)
-    return "\n".join(_arguments(line.encode()).decode() for line in text.split("\n"))
+    return _words("\n".join(_arguments(line.encode()).decode() for line in text.split("\n")))
 
 
 def _arguments(text: bytes) -> bytes:
@@ -265,10 +295,9 @@ _LONGEST = 64
 """So many messages of a request may be one entry: the items of one reply."""
 
 
-def _parts(record: Iterable[Event]) -> tuple[_ComparedPart, ...]:
-    found = ((print_of(event), event) for event in record)
+def _parts(record: Sequence[Event]) -> tuple[_ComparedPart, ...]:
     return tuple(
-        _ComparedPart(one, is_instructions(event), isinstance(event, System)) for one, event in found if one is not None
+        _ComparedPart(one, is_instructions(event), isinstance(event, System)) for event, one in prints_in(record)
     )
 
 

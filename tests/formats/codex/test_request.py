@@ -121,6 +121,8 @@ def test_what_a_replacement_holds_is_not_cut_again() -> None:
         ("data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA", ""),
         (f"data:image/jpeg;base64,{JPEG}", ""),
         ("file:///x.png", ""),
+        ("", "it could not be processed"),
+        ("file-abc123", "it could not be processed"),
         (f"data:image/jpeg;base64,{JPEG[:-4]}", "it could not be processed"),
         ("data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIB", "it could not be processed"),
         ("data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCd", "it could not be processed"),

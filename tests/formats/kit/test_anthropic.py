@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harken.events import ToolCall
+from harken.events import Image, Prompt, ToolCall
 from harken.formats.kit.anthropic import Arranger, arrange
 
 
@@ -21,6 +21,28 @@ def test_calls_of_one_id_are_told_apart_by_a_number_that_no_other_has() -> None:
 
     ids = [block["id"] for said in turns.messages for block in said.blocks if block["type"] == "tool_use"]
     assert ["call", "call_2", "call_3", "a", "a_2", "call_4", "a_3"] == ids
+
+
+def test_a_pdf_is_a_document_and_what_the_api_would_refuse_is_left_out_and_told() -> None:
+    pdf = Image(media_type="application/pdf", data="JVBERi0=")
+    given = (
+        pdf,
+        Image(media_type="application/pdf", url="https://example.com/a.pdf"),
+        Image(url="https://example.com/a.png"),
+        Image(media_type="audio/wav", data="UklGRg=="),
+        Image(url="file-1"),
+    )
+
+    turns = arrange([Prompt(content="Look", images=given)])
+
+    inside = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    assert [
+        {"type": "text", "text": "Look"},
+        {"type": "document", "source": inside},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+    ] == turns.messages[0].blocks
+    assert {"files": 1, "pictures without content": 1} == {loss.what: loss.count for loss in turns.losses}
 
 
 def test_a_call_without_an_id_costs_the_same_however_many_there_are() -> None:

@@ -35,6 +35,9 @@ BLOCKS = frozenset(
 )  # fmt: skip
 """The content blocks a message may hold."""
 
+PDF = "application/pdf"
+_SHOWN = ("image", "document", "search_result", "container_upload")
+"""What stands beside words in a prompt."""
 RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _SAYS = {"text": RESPONSE, **dict.fromkeys(("thinking", "redacted_thinking"), THINKING), **dict.fromkeys(_CALLS, CALL)}
@@ -51,6 +54,7 @@ WHY = {
     "system instructions": "the runtime that goes on brings its own",
     "notices": "they are for people, not for the model",
     "pictures without content": "only a reference to them is known",
+    "files": "a message holds pictures and PDF documents alone",
     "names of tools": "a character that is not allowed was replaced",
     "blank texts": "an empty text is not sent",
     "records of other agents": "a context holds what one agent knew",
@@ -128,7 +132,7 @@ def user_events(content: Any, fixed: str | None, judge: Judge, *, cause: str | N
 
     `fixed` is the kind of all its texts, where something else than the texts says it; else `judge` tells it of each.
     """
-    blocks: list[Any] = [content] if isinstance(content, str) else content
+    blocks: list[Any] = [content] if isinstance(content, str) else [one for block in content for one in opened(block)]
     if not blocks:
         yield from _prompts([(fixed or HUMAN, "", None)])
     waiting: list[tuple[str, str, Image | None]] = []
@@ -174,16 +178,34 @@ def kind_of_block(block: Any, fixed: str | None, judge: Judge) -> str | None:
     if block.get("type") == "text" and isinstance(text := block.get("text"), str):
         return judge(text) if fixed is None else fixed
     # A picture belongs to whatever is said around it.
-    return (fixed or HUMAN) if block.get("type") in ("image", "document") else None
+    return (fixed or HUMAN) if block.get("type") in _SHOWN else None
+
+
+def opened(block: Any) -> list[Any]:
+    """A document or a search result that is made of words (or of blocks) as what it is made of; else the block."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind not in ("document", "search_result"):
+        return [block]
+    source = block.get("source")
+    inner = source if isinstance(source, dict) else {}
+    made_of = {"text": inner.get("data"), "content": inner.get("content")}.get(_text(inner, "type"))
+    said = block.get("content") if kind == "search_result" else made_of
+    if not isinstance(said, str | list):
+        return [block]
+    heads = (block.get("title"), block.get("context"), source)
+    return [*(one for one in heads if isinstance(one, str) and one), *([said] if isinstance(said, str) else said)]
 
 
 def image_of(block: Block) -> Image:
-    """The picture in an image block."""
+    """The picture in an image block, the document in one that holds a file; what the provider keeps is known by its
+    id."""
     source = block.get("source")
     inner = source if isinstance(source, dict) else {}
-    return Image(
-        media_type=clean(_text(inner, "media_type")), data=clean(_text(inner, "data")), url=clean(_text(inner, "url"))
-    )
+    url = _text(inner, "url")
+    media = _text(inner, "media_type") or (PDF if url and block.get("type") == "document" else "")
+    kept = _text(inner, "file_id") or _text(block, "file_id")
+    data = "" if inner.get("type") == "text" else _text(inner, "data")
+    return Image(media_type=clean(media), data=clean(data), url=clean(url or kept))
 
 
 def tool_result(block: Block, cause: str | None = None) -> ToolResult:
@@ -191,12 +213,12 @@ def tool_result(block: Block, cause: str | None = None) -> ToolResult:
     content = block.get("content")
     parts = content if isinstance(content, list) else [content] if content is not None else []
     said: list[str | Image] = []
-    for part in parts:
+    for part in (one for given in parts for one in opened(given)):
         if isinstance(part, str):
             said.append(clean(part))
         elif isinstance(part, dict) and part.get("type") == "text":
             said.append(clean(_text(part, "text")))
-        elif isinstance(part, dict) and part.get("type") == "image":
+        elif isinstance(part, dict) and part.get("type") in ("image", "document"):
             said.append(image_of(part))
         else:
             said.append(clean(encode(part).decode()))
@@ -366,11 +388,17 @@ class Arranger:
         return blocks
 
     def picture(self, image: Image) -> Block | None:
-        if not image.data and not image.url:
+        """The picture or document as a block of a message."""
+        if not image.data and not image.is_public:
             self.lost["pictures without content"] += 1
             return None
-        inside = {"type": "base64", "media_type": image.media_type or "image/png", "data": image.data}
-        return {"type": "image", "source": inside if image.data else {"type": "url", "url": image.url}}
+        media = image.media_type or "image/png"
+        if media != PDF and not media.startswith("image/"):
+            self.lost["files"] += 1
+            return None
+        inside = {"type": "base64", "media_type": media, "data": image.data}
+        kind = "document" if media == PDF else "image"
+        return {"type": kind, "source": inside if image.data else {"type": "url", "url": image.url}}
 
 
 def _is_over(said: Said, event: Event) -> bool:

@@ -25,7 +25,6 @@ CALL_EXTRAS = ("cache_control", "provider_specific_fields")
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal", "video_url", "document"})
 """What the content of a message is made of; a text alone may be for any API."""
-PDF = "application/pdf"
 SOUNDS = ("wav", "mp3")
 
 

@@ -18,8 +18,8 @@ from harken.events import Event, Image, Output, System, Thinking, ToolCall
 from harken.events.base import clean
 from harken.formats.base import Loss, message_key
 
-from .anthropic import WHY, Arranger, Block, Said
-from .chat import FIELDS, PDF, SOUNDS, is_sendable
+from .anthropic import PDF, WHY, Arranger, Block, Said
+from .chat import FIELDS, SOUNDS, is_sendable
 from .jsonl import Record, parse
 from .openai import url_of
 
@@ -76,7 +76,7 @@ class ChatArranger(Arranger):
 
 def _why_refused(image: Image) -> str:
     if not image.data:
-        return "" if image.url[:8].lower().startswith(("http://", "https://")) else "its address cannot be reached"
+        return "" if image.is_public else "its address cannot be reached"
     from .pictures import is_picture  # most conversations have none
 
     return "" if is_picture(image.data) else "it is damaged"

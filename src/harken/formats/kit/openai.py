@@ -110,7 +110,8 @@ def _words_or_picture(part: Record) -> list[str | Image]:
     found: list[str | Image] = []
     if isinstance(text := part.get("text", part.get("refusal")), str):
         found.append(text)
-    url = part.get("image_url") if part.get("type") in ("input_image", "image") else None
+    is_shown = part.get("type") in ("input_image", "image")
+    url = (part.get("image_url") or part.get("file_id")) if is_shown else None
     if isinstance(url, (str, dict)):
         found.append(image_of(url["url"] if isinstance(url, dict) else url))
     if (media := _file_or_sound(part)) is not None:
@@ -119,11 +120,12 @@ def _words_or_picture(part: Record) -> list[str | Image]:
 
 
 def _file_or_sound(part: Record) -> Image | None:
-    """A file or a sound that is a part of a message; one that the provider keeps is not in it."""
+    """A file or a sound that is a part of a message; one that the provider keeps is known by its id."""
     if part.get("type") == "input_audio":
         return sound_of(part.get("input_audio"))
     if part.get("type") == "input_file":
-        found = image_of(text_of(part.get("file_data")) or text_of(part.get("file_url")))
+        given = (text_of(part.get(key)) for key in ("file_data", "file_url", "file_id"))
+        found = image_of(next(filter(None, given), ""))
         return found if found.data or found.url else None
     return None
 

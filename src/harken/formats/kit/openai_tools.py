@@ -45,6 +45,10 @@ def _screenshot(item: Record, fields: Fields) -> list[Event]:
     return [ToolResult(id=_id(item), name="computer", output=said, images=images, **fields)]
 
 
+def _local_shell_output(item: Record, fields: Fields) -> list[Event]:
+    return [ToolResult(id=_id(item), name="local_shell", output=text_of(item.get("output")), **fields)]
+
+
 def _shell_output(item: Record, fields: Fields) -> list[Event]:
     return [ToolResult(id=_id(item), name="shell", output=dump(item.get("output")).decode(), **fields)]
 
@@ -82,6 +86,7 @@ def _served(item: Record, fields: Fields, name: str, given: bytes, answer: Any, 
 
 _HANDLERS: dict[str, Callable[[Record, Fields], list[Event]]] = {
     "computer_call_output": _screenshot,
+    "local_shell_call_output": _local_shell_output,
     "shell_call_output": _shell_output,
     "apply_patch_call_output": _patch_output,
     "file_search_call": _file_search,

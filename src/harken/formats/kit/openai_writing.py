@@ -231,7 +231,7 @@ def why_not_sent(url: str) -> str:
     if url[:8].lower().startswith(("http://", "https://")):
         return "remote image URLs are not supported"
     if url[:5].lower() != "data:":
-        return ""
+        return "" if ":" in url else "it could not be processed"  # the id of a file that a provider keeps
     from .pictures import is_picture  # most conversations have none
 
     head, _, body = url.partition(",")

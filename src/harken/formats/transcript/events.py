@@ -129,7 +129,8 @@ def _with_media(text: str, images: Sequence[Image]) -> tuple[str, dict[str, Any]
 def _placeholder(image: Image) -> str:
     about = _about(image)
     size = f", {about['bytes']} bytes" if "bytes" in about else ""
-    return f"[{about.get('media_type') or 'picture'}{size}]"
+    named = f"file {image.url}" if image.url and not image.is_public else "picture"
+    return f"[{image.media_type or named}{size}]"
 
 
 def _about(image: Image) -> dict[str, Any]:
