@@ -21,6 +21,7 @@ from anthropic import (
 from pydantic import BaseModel
 
 from harken import Session, capture
+from harken.capture import TranscriptEntry
 from harken.errors import BadRequest
 from harken.events import Image, Metric, Prompt
 from support.anthropic_loop import (
@@ -430,6 +431,37 @@ def test_pictures_and_documents_are_placeholders_and_their_bytes_are_kept(sessio
     assert "Look:\n[image/png, 8 bytes]\n[application/pdf, 5 bytes]" == captured(session)[1][1]
     (prompt,) = [event for event in session.events() if isinstance(event, Prompt)]
     assert ("iVBORw0KGgo=", "JVBERi0=") == tuple(image.data for image in prompt.images if isinstance(image, Image))
+
+
+def test_what_documents_and_search_results_say_is_in_the_prompt_and_told_apart(session: Session) -> None:
+    def document(**source: Any) -> Any:
+        return {"type": "document", "source": source, "title": "T"}
+
+    text = {"type": "text", "text": "body"}
+    given = [
+        document(type="file", file_id="file-1"),
+        document(type="file", file_id="file-2"),
+        document(type="text", media_type="text/plain", data="in words"),
+        document(type="content", content=[{**text, "text": "in blocks"}]),
+        document(type="url", url="https://example.com/a.pdf"),
+        {"type": "search_result", "source": "https://example.com", "title": "Found", "content": [text]},
+        {"type": "container_upload", "file_id": "file-3"},
+    ]
+    with scripted(*[[Say("ok")] for _ in given]) as (_, url), sync_client(url) as client:
+        wrapped = capture.anthropic(client, session)
+        for block in given:
+            content = [block, {"type": "text", "text": "Cite."}]
+            wrapped.messages.create(messages=[{"role": "user", "content": content}], **ASKED)
+
+    assert [
+        "[file file-1]\nCite.",
+        "[file file-2]\nCite.",
+        "T\nin words\nCite.",
+        "T\nin blocks\nCite.",
+        "[application/pdf]\nCite.",
+        "Found\nhttps://example.com\nbody\nCite.",
+        "[file file-3]\nCite.",
+    ] == [entry.content for entry in session[TranscriptEntry].where(lambda entry: entry.role == "user")]
 
 
 def test_instructions_in_blocks_are_entries_of_their_own(session: Session) -> None:

@@ -149,6 +149,28 @@ class TestChatCompletions:
         (prompt,) = [event for event in session.events() if isinstance(event, Prompt)]
         assert [("image/png", DOT), ("audio/wav", "UklGRg==")] == [(one.media_type, one.data) for one in prompt.images]
 
+    def test_the_same_words_about_another_file_are_another_conversation(self, tmp_path: Path) -> None:
+        def asked(name: str) -> Any:
+            return user([{"type": "text", "text": "Sum up"}, {"type": "file", "file": {"file_id": name}}])
+
+        with Session(tmp_path / "a.jsonl") as session:
+            chat(session, Say("of one"), asked("file-1"))
+            chat(session, Say("of two"), asked("file-2"))
+        with Session(tmp_path / "a.jsonl") as session:
+            chat(session, Say("bye"), asked("file-2"), {"role": "assistant", "content": "of two"}, user("thanks"))
+
+            assert ["Sum up", "of one"] == [content for _, content in said(session)]
+            assert ["Sum up", "of two", "thanks", "bye"] == [content for _, content in said(session, "conversation:2")]
+
+    def test_a_part_is_the_same_wherever_the_host_wants_it_cached(self, session: Session) -> None:
+        part = {"type": "file", "file": {"file_id": "file-1"}}
+        first = [{"type": "text", "text": "Sum up"}, {**part, "cache_control": {"type": "ephemeral"}}]
+        chat(session, Say("of one"), user(first))
+        again = [{"type": "text", "text": "Sum up"}, part]
+        chat(session, Say("bye"), user(again), {"role": "assistant", "content": "of one"}, user("thanks"))
+
+        assert ["Sum up", "of one", "thanks", "bye"] == [content for _, content in said(session)]
+
     def test_a_sound_alone_is_an_entry(self, session: Session) -> None:
         sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "mp3"}}
         chat(session, Say("a noise"), user([sound]))
@@ -168,6 +190,16 @@ class TestChatCompletions:
         with Session(path) as own, scripted([answer]) as (_, url), client_of(url) as client:
             wrapped = capture.openai(client, own, mask=True)
             wrapped.chat.completions.create(model=MODEL, messages=[user(key)], metadata={"key": key}, n=2)
+
+        assert key not in path.read_text()
+
+    def test_secrets_are_masked_in_the_names_of_tools(self, tmp_path: Path) -> None:
+        key = "sk-ant-api03-" + "Zx9" * 31 + "AA"
+        remote = {"type": "mcp_call", "id": "mcp_1", "server_label": key, "name": "read", "arguments": "{}"}
+        path = tmp_path / "masked.jsonl"
+        answer = Answer(response({**remote, "output": "hello"}))
+        with Session(path) as own, scripted([answer]) as (_, url), client_of(url) as client:
+            capture.openai(client, own, mask=True).responses.create(model=MODEL, input="hi")
 
         assert key not in path.read_text()
 
@@ -246,11 +278,50 @@ class TestResponses:
         assert ["web_search", "mcp__files__read", "mcp__files__read", "telepathy"] == [
             entry.tool_name for entry in entries if entry.tool_name
         ]
-        assert ["server_tool", "server_tool", None, "server_tool"] == [
-            (entry.metadata or {}).get("kind") for entry in entries if entry.tool_name
-        ]
+        assert ["server_tool"] * 4 == [(entry.metadata or {}).get("kind") for entry in entries if entry.tool_name]
         assert ["It rains.", "thanks", "Bye."] == [content for _, content in said(session)][-3:]
         assert 8 == len(entries)
+
+    def test_what_code_gave_back_is_not_said_again_when_the_sdk_sends_it_in_its_own_order(
+        self, session: Session
+    ) -> None:
+        code = {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "print(1)"}
+        code |= {"container_id": "cntr_1", "outputs": [{"type": "logs", "logs": "1"}]}
+        with (
+            scripted([Answer(response(code, words_item("One.")))], [Say("Bye.")]) as (_, url),
+            client_of(url) as client,
+        ):
+            wrapped = capture.openai(client, session)
+            output = wrapped.responses.create(model=MODEL, input="hi").output
+            items: Any = [user("hi"), *output, user("thanks")]
+            wrapped.responses.create(model=MODEL, input=items)
+
+        assert ["hi", "One.", "thanks", "Bye."] == [content for _, content, name, _ in captured(session) if not name]
+        assert ["code_interpreter"] * 2 == [name for _, _, name, _ in captured(session) if name]
+
+    def test_files_that_the_provider_keeps_are_placeholders_and_told_apart(self, session: Session) -> None:
+        for kind, name in (("input_file", "file-1"), ("input_file", "file-2"), ("input_image", "file-3")):
+            respond(
+                session, Say("ok"), [user([{"type": "input_text", "text": "Look"}, {"type": kind, "file_id": name}])]
+            )
+
+        assert ["Look\n[file file-1]", "Look\n[file file-2]", "Look\n[file file-3]"] == [
+            entry.content for entry in session[TranscriptEntry].where(lambda entry: entry.role == "user")
+        ]
+
+    def test_what_a_host_approves_and_what_its_shell_answers_is_an_entry(self, session: Session) -> None:
+        ask = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "read", "arguments": "{}"}
+        action = {"type": "exec", "command": ["ls"], "env": {}}
+        shell = {"type": "local_shell_call", "id": "ls_1", "call_id": "c1", "status": "completed", "action": action}
+        answers = [
+            {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+            {"type": "local_shell_call_output", "id": "c1", "output": "a.txt"},
+        ]
+        respond(session, Answer(response(ask, shell)))
+        respond(session, Say("Done."), [user("hi"), ask, shell, *answers])
+
+        assert [("user", "[mcp_approval_response]"), ("tool", "a.txt"), ("assistant", "Done.")] == said(session)[-3:]
+        assert 6 == len(said(session))
 
     def test_a_response_that_failed_is_an_error_with_what_came(self, session: Session) -> None:
         error = {"code": "server_error", "message": "out of luck"}
@@ -310,7 +381,7 @@ class TestCompaction:
         assert ["compaction"] == [one["kind"] for one in metadata(session) if "kind" in one]
         edits = [event.action for event in session.events() if isinstance(event, TranscriptEdit)]
         assert ["truncate", "restore"] == edits  # "go on" stands again
-        assert 4 == sum(isinstance(event, Metric) for event in session.events())
+        assert [MODEL] * 4 == [event.model for event in session.events() if isinstance(event, Metric)]
 
     def test_one_within_a_reply_may_be_all_that_is_sent_again(self, session: Session) -> None:
         sealed = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAsealed"}

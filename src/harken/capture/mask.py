@@ -13,7 +13,7 @@ from harken.events import Event
 
 Mask = bool | Callable[[str], str] | None
 """`True` for what Harken knows as secrets, or a function from a text to the text without what is secret in it."""
-_TEXTS = ("content", "message", "output", "signature")
+_TEXTS = ("content", "message", "name", "output", "signature")
 _BYTES = ("input", "raw", "metadata")
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.events import Error, Event, Metric, Output, Response
+from harken.events import Error, Event, Metric, Output, Response, ToolResult
 from harken.events.base import clean
 from harken.formats import openai_chat, openai_responses
 from harken.formats.kit.jsonl import Record, encode
@@ -80,7 +80,7 @@ def read_response(reply: WholeReply) -> ReadReply:
         if isinstance(event, Output) and isinstance(item, dict):
             _add_unknown(found, event, item)
         else:
-            found.add(event, {"kind": "refusal"} if isinstance(event, Response) and _is_refusal(item) else None)
+            found.add(event, _about(event, item))
     found.metadata |= _names(body)
     if found.usage is not None:
         reason = _inner(body, "incomplete_details").get("reason") or body.get("status")
@@ -89,6 +89,12 @@ def read_response(reply: WholeReply) -> ReadReply:
         found.usage = found.usage.replace(stop_reason=clean(reason) if isinstance(reason, str) else "", served=served)
     error = reply.error or body.get("error")
     return _ended(found, reply._replace(error=error))
+
+
+def _about(event: Event, item: Record) -> dict[str, Any] | None:
+    if isinstance(event, ToolResult):
+        return {"kind": "server_tool"}  # the host's own come in requests
+    return {"kind": "refusal"} if isinstance(event, Response) and _is_refusal(item) else None
 
 
 def _is_refusal(item: Record) -> bool:

@@ -49,9 +49,13 @@ def messages_in(body: Mapping[str, Any]) -> list[Any]:
 
 def item_events(item: Any) -> Iterator[Event]:
     """One item of a request as events."""
+    if isinstance(item, dict) and item.get("type") in _SAID_BY_HOST:
+        yield Prompt(content=f"[{item['type']}]", message_id="@")
     yield from read_item(item, {"message_id": "@"}, _SPEAKER)
 
 
+_SAID_BY_HOST = ("mcp_approval_response", "program_output")
+"""Items that no event has a place for, and that no reply holds: they are an entry at least."""
 _SPEAKER = Speaker()
 
 

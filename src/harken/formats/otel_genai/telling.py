@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from harken.events import Error, Event, System, ToolCall, ToolResult
-from harken.events.prints import CapturedConversation, Print, RequestPlace, find_conversation, print_of
+from harken.events.prints import CapturedConversation, Print, RequestPlace, find_conversation, prints_in
 from harken.formats.kit.jsonl import Record, encode
 
 from .calls import AGENT, CALL, TOOL, ModelSpan, failure_of, read_span, tool_events
@@ -134,7 +134,7 @@ class Teller(ABC):
         key = encode(message)
         if (known := self._said.get(key)) is None:
             events = message_events(message)
-            prints = [one for event in events if not isinstance(event, System) and (one := print_of(event)) is not None]
+            prints = [one for event, one in prints_in(events) if not isinstance(event, System)]
             if len(self._said) > MANY:
                 self._said.clear()
             known = self._said[key] = MessageTold(events, prints)
