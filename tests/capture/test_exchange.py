@@ -122,6 +122,44 @@ def test_a_request_that_names_the_reply_it_follows_has_only_what_is_new() -> Non
         assert ["hi", "1", "and now", "2"] == said(session)
 
 
+def test_a_request_may_follow_a_reply_that_the_conversation_went_back_behind(tmp_path: Path) -> None:
+    with Session(tmp_path / "a.jsonl") as session:
+        capture = Capture(session, "test")
+        answer(capture, user("one"), reply="1", name="r1")
+        answer(capture, user("two"), reply="2", name="r2", follows="r1")
+        answer(capture, user("three"), reply="3", name="r3", follows="r2")
+        answer(capture, user("TWO"), reply="II", name="r4", follows="r1")
+        answer(capture, user("THREE"), reply="III", name="r5", follows="r2")
+        assert ["one", "1", "two", "2", "THREE", "III"] == standing(session)
+    with Session(tmp_path / "a.jsonl") as session:
+        assert ["one", "1", "two", "2", "THREE", "III"] == standing(session)
+        answer(Capture(session, "test"), user("4"), reply="IV", name="r6", follows="r4")
+
+        assert ["one", "1", "TWO", "II", "4", "IV"] == standing(session)
+        assert ["one", "1", "two", "2", "three", "3", "TWO", "II", "THREE", "III", "4", "IV"] == said(session)
+
+
+def test_a_request_behind_a_reply_that_is_sent_once_more_is_said_once() -> None:
+    with Session() as session:
+        capture = Capture(session, "test")
+        answer(capture, user("one"), reply="1", name="r1")
+        send(capture, user("two"), follows="r1").failed(TimeoutError())
+        answer(capture, user("two"), reply="2", name="r2", follows="r1")
+
+        assert ["one", "1", "two", "TimeoutError", "2"] == said(session)
+        assert ["one", "1", "two", "2"] == standing(session)
+
+
+def answer(capture: Capture, *messages: Message, reply: str, name: str, **more: Any) -> None:
+    """A request, and a reply that the provider gave a name."""
+    send(capture, *messages, **more).reply([Response(content=reply)], metadata={"response_id": name})
+
+
+def standing(session: Session) -> list[str]:
+    """What a model is given now."""
+    return [one["content"] for one in session.transcript(session.root or "")]
+
+
 def test_a_session_that_was_closed_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     with Session(path) as session:

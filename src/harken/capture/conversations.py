@@ -127,14 +127,17 @@ class Conversations:
     def name(self, conversation: CapturedConversation, names: Iterable[str]) -> None:
         """The provider's names for what was said last, or for the whole conversation."""
         for name in filter(None, names):
-            conversation.replies[name] = len(conversation.chain)
+            conversation.named(name)
             self.by_reply[name] = conversation
 
     def after(self, name: str) -> RequestPlace | None:
-        """The conversation in which a reply of this name stands, cut back to it where it went on without it."""
-        conversation = self.by_reply.get(name)
-        if conversation is None or (length := conversation.replies.get(name)) is None:
+        """The conversation in which a reply of this name stands, cut back to it where it went on without it, or in
+        which it stood."""
+        if (conversation := self.by_reply.get(name)) is None:
             return None
+        if (length := conversation.replies.get(name)) is None:
+            is_known = bool(conversation.path_to(name))
+            return RequestPlace(conversation, 0, altered=True, back_to=name) if is_known else None
         return RequestPlace(conversation, 0, altered=length < len(conversation.chain), after=length)
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:

@@ -165,7 +165,12 @@ class Capture:
     ) -> Exchange:
         conversation = place.conversation if place else Conversations.of(self.session).begin("", request.model)
         shared = place.shared if place else 0
-        if place is not None and place.altered:
+        if place is not None and place.back_to:
+            keep, again = conversation.go_back(place.back_to)
+            self.log_cut(conversation, keep)
+            for numbers in again:
+                self.log_restored(conversation, numbers)
+        elif place is not None and place.altered:
             shared, keep = conversation.cut(shared if place.after is None else place.after)
             shared = shared if place.after is None else 0
             self.log_cut(conversation, keep)

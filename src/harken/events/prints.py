@@ -132,6 +132,8 @@ class RequestPlace(NamedTuple):
     """Where the request names the reply it follows: how many prints of the conversation come before it."""
     late: bool = False
     """Whether the conversation had gone on when it was heard of: all of the request stands there, and more."""
+    back_to: str = ""
+    """The name of that reply, where it does not stand now and what stood then is to stand again."""
 
 
 class _ComparedPart(NamedTuple):
@@ -167,6 +169,10 @@ class CapturedConversation:
         """The number of an entry, by the link of its last print when it was said."""
         self._cut_off: dict[Print, list[int]] = {}
         """The entries that were cut off last, by their first print."""
+        self._before: dict[int, int] = {}
+        """By the number of an entry, the one that it was said behind."""
+        self._names: dict[str, tuple[int, int]] = {}
+        """By the provider's names of replies: the entry that stood last, and its link."""
 
     @property
     def entries(self) -> int:
@@ -198,8 +204,42 @@ class CapturedConversation:
         for number in numbers[keep:]:
             self._stand(number)
 
+    def named(self, name: str) -> None:
+        """The provider calls what was said last, or the whole conversation, by this name."""
+        self.replies[name] = len(self.chain)
+        if self.chain:
+            self._names[name] = next(reversed(self._standing), -1), self.chain[-1]
+
+    def path_to(self, name: str) -> list[int]:
+        """The numbers of the entries that stood when a reply got its name; none where that is not known."""
+        number, link = self._names.get(name, (-1, 0))
+        found: list[int] = []
+        while number >= 0:
+            found.append(number)
+            number = self._before.get(number, -1)
+        found.reverse()
+        parts = (part for number in found for part in self._given[number])
+        links = chain(0, (part.print for part in parts if not part.is_instructions))
+        return found if links and links[-1] == link else []  # entries may have stood again behind others meanwhile
+
+    def go_back(self, name: str) -> tuple[int, list[range]]:
+        """Have stand again what stood when a reply got its name; gives how many entries stay, and which stand again."""
+        path, standing = self.path_to(name), list(self._standing)
+        keep = next((at for at, pair in enumerate(zip(path, standing, strict=False)) if pair[0] != pair[1]), None)
+        keep = min(len(path), len(standing)) if keep is None else keep
+        again: list[range] = []
+        for number in path[keep:]:
+            if again and again[-1].stop == number:
+                again[-1] = range(again[-1].start, number + 1)
+            else:
+                again.append(range(number, number + 1))
+        self.follow(path)
+        self.replies[name] = len(self.chain)
+        return keep, again
+
     def _stand(self, number: int) -> None:
         self._compare(self._given[number])
+        self._before.setdefault(number, next(reversed(self._standing), -1))
         self._standing[number] = None
         if self.chain and number == len(self._given) - 1:
             self._said_at[self.chain[-1]] = number
@@ -269,6 +309,7 @@ class CapturedConversation:
         self.cut(0)
         self.instructions, self.compactions = {}, set()
         self._given, self._standing, self._said_at, self._cut_off = [], {}, {}, {}
+        self._before, self._names = {}, {}
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
