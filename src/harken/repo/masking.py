@@ -77,7 +77,10 @@ class Masks:
         try:
             value = json.loads(masked)
             read = self._inside(value)
-            return masked if read == value else json.dumps(read, ensure_ascii=False).encode("utf-8", "surrogatepass")
+            if read == value:
+                return masked
+            # Without spaces, as records of our own are written: they are known by how they begin.
+            return json.dumps(read, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
         except (ValueError, RecursionError):
             return masked
 
