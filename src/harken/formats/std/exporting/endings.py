@@ -28,7 +28,7 @@ _BROKEN_OFF = ("[Request interrupted by user", "<turn_aborted>")
 """How their words begin, where a sub-agent's file does not tell them from what the agent was given."""
 
 CLOSING = frozenset({"completed", "recording_closed"})
-"""Notices by which a document that was imported, or a recording, says itself how it ended."""
+"""Notices by which a document that was imported, or a recording, says itself how it ended, or that it goes on."""
 _OUTPUTS = {"command": "local_command_output", "bash_input": "bash_output"}
 """What a person may type beside prompts, and what answers it; a command that stands for a prompt the model answers."""
 
@@ -52,12 +52,6 @@ def completed_at(events: Sequence[Event]) -> int | None:
     return None
 
 
-def _outcome(word: str) -> Status | None:
-    """What a session came to, in whatever words; None while it goes on."""
-    told = known_status(word)
-    return None if told == "in_progress" else told
-
-
 def status_of(events: Sequence[Event]) -> Status:
     """How a conversation stands, by the last thing in it: an answer is an end, an error or an interruption a failure,
     and anything that waits for an answer means that it goes on."""
@@ -66,7 +60,7 @@ def status_of(events: Sequence[Event]) -> Status:
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype=subtype, message=word) if subtype in CLOSING and (told := _outcome(word)):
+            case System(subtype=subtype, message=word) if subtype in CLOSING and (told := known_status(word)):
                 return told
             case Error():
                 return "failed"

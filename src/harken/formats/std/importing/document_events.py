@@ -153,7 +153,7 @@ class DocumentReading:
 
     def _ending(self) -> list[Event]:
         """How it ended: a summary that is a text is what the agent says of it in the end, also where a repair has put
-        it aside."""
+        it aside. Where the session goes on behind such words, that is told, too."""
         found: list[Event] = []
         time, status, summary = instant(self.data, "completed_at"), self.data.get("status"), self.data.get("summary")
         if isinstance(summary, dict):
@@ -161,7 +161,8 @@ class DocumentReading:
         if isinstance(summary, str) and summary.strip():
             name = self._names.give("summary")
             found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(summary)))
-        if time is not None or known_status(status) in ("success", "failed"):
+        known = known_status(status)
+        if time is not None or known in ("success", "failed") or (found and known):
             name = self._names.give("completed")
             found.append(
                 System(message_id=name, agent_id=self.main, time=time, subtype=COMPLETED, message=text_of(status))
