@@ -49,14 +49,24 @@ class ExportedCalls:
         self._match()
 
     def _match(self) -> None:
-        """Names that are unique in the document. Of several calls with one id the first waits for the first result."""
+        """Names that are unique in the document. Of several calls with one id a result is of the one that it names as
+        its cause; else the first waits for the first result."""
         waiting: dict[tuple[str, str], deque[ToolCall]] = {}
+        named: dict[tuple[str, str, str], ToolCall] = {}
         for event in self._tree.events:
             if isinstance(event, ToolCall):
                 self._names[id(event)] = self.free_name(event.id or "call")
                 waiting.setdefault((event.agent_id, event.id), deque()).append(event)
-            elif isinstance(event, ToolResult) and (calls := waiting.get((event.agent_id, event.id))):
-                call = calls.popleft()
+                named.setdefault((event.agent_id, event.id, event.message_id), event)
+            elif isinstance(event, ToolResult):
+                causes = (named.get((event.agent_id, event.id, cause)) for cause in event.causes())
+                call = next((one for one in causes if one and id(one) not in self._results), None)
+                calls = waiting.get((event.agent_id, event.id), deque())
+                while call is None and calls:
+                    first = calls.popleft()
+                    call = None if id(first) in self._results else first
+                if call is None:
+                    continue
                 self._results[id(call)] = event
                 self._answers[id(event)] = self._names[id(call)]
 
