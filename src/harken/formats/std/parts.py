@@ -154,14 +154,13 @@ def _identified(agent: Any, name: str) -> Json | None:
 
 
 def orchestrator(data: Json) -> Json:
-    """The orchestrator, in the same way: where nobody is named the first participant, or whoever gives the first task;
-    an empty object where nobody does."""
+    """The orchestrator, in the same way; an empty object where nobody can be told to be it."""
     said = inner(data, "collaboration").get("orchestrator")
     if isinstance(said, dict) and said.get("agent_id") not in (None, ""):
         return said
     if said is None or (isinstance(said, dict) and not agent_kind(said)):
-        first = next(iter(participants(data)), None) or task_giver(data)
-        return {**(said or {}), **first} if "agent_id" in first else said or {}
+        made = leader(data)
+        return {**(said or {}), **made} if "agent_id" in made else said or {}
     if not isinstance(said, (str, dict)) or not said:
         return {}
     kind = said if isinstance(said, str) else agent_kind(said)
@@ -170,6 +169,16 @@ def orchestrator(data: Json) -> Json:
     if isinstance(said, str):
         kind = str(same[0].get("agent_type", kind)) if len(same) == 1 else type_in(kind) or kind
     return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
+
+
+def leader(data: Json) -> Json:
+    """Who leads where nobody is named: the first participant, or whoever gives the first task, where nobody takes part
+    or the first participant was given work itself; an empty object where nobody does."""
+    first, giver = next(iter(participants(data)), Json()), task_giver(data)
+    name = first.get("agent_id")
+    subs = values(data.get("sub_sessions"))
+    is_worker = any(name == (agent_at(sub, "agent").get("agent_id") or sub.get("agent_id")) for sub in subs)
+    return giver if not first or (is_worker and text(giver, "agent_id") and text(giver, "agent_type")) else first
 
 
 def task_giver(data: Json) -> Json:

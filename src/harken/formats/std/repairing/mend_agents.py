@@ -9,7 +9,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import MODES, PATTERNS, TASK
-from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, task_giver, text, type_in, values
+from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
 
 from .mending import Mender, Mending, Spot, path_steps
@@ -73,17 +73,19 @@ def orchestrator(spot: Spot) -> bool:
         return _put_named(spot, same[0] if len(same) == 1 else said)
     if said is not None and not isinstance(said, dict):
         return False
-    if participants:
-        ready = isinstance(participants[0].get("agent_id"), str) and isinstance(participants[0].get("agent_type"), str)
-        return ready and spot.put(identifier(participants[0]), "the first participant", derived=True)
-    if listed:
+    first = identifier(participants[0]) if participants else {}
+    if listed and not first.keys() >= _NAMED:
         return False
-    giver = identifier(task_giver(spot.doc.data))
-    if giver.keys() >= {"agent_id", "agent_type"}:
-        return spot.put(giver, "whoever gives the first task", derived=True)
+    made = identifier(parts.leader(spot.doc.data))
+    if made.keys() >= _NAMED:
+        why = "the first participant" if made == first else "whoever gives the first task"
+        return spot.put(made, why, derived=True)
     return spot.put(
         {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted", derived=True
     )
+
+
+_NAMED = frozenset({"agent_id", "agent_type"})
 
 
 def identifier(agent: Any) -> Json:
@@ -162,7 +164,9 @@ def _leader_id(spot: Spot, kind: str, listed: list[Json]) -> bool:
     """The id of an orchestrator that is none of the participants by its type."""
     if not kind:
         first = text(listed[0], "agent_id") if listed else ""
-        return bool(first) and spot.put(first, "the first participant", derived=True)
+        name = text(parts.leader(spot.doc.data), "agent_id")
+        why = "the first participant" if name == first else "whoever gives the first task"
+        return bool(first and name) and spot.put(name, why, derived=True)
     if any(agent_kind(one) == kind and not text(one, "agent_id") for one in listed):
         return False  # theirs come first: it may be one of them
     return spot.put(kind, "its type", derived=True)

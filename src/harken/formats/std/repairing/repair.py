@@ -219,22 +219,27 @@ def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
 
 def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
     """Mend what was found; the status of the session first, since what else is asked for depends on whether it goes
-    on, and the summary last, since it is counted from the rest."""
+    on, and the summary last, since it is counted from the rest. Who leads is found out when tasks and messages are
+    where they should be."""
     doc.start_round()
     before = len(doc.changes)
     spots = [spot for one in findings if one.level == "error" and (spot := spot_at(doc, one.rule, one.path))]
     if any(spot.path == "status" and _mend_spot(spot) for spot in spots):
         return
-    for spot in spots:
-        if not spot.path.startswith("summary"):
-            _mend_spot(spot)
-    if doc.derives:
-        mend_agents.played_by_one(doc)
-    if len(doc.changes) > before:
-        return
-    for spot in spots:
-        if spot.path.startswith("summary"):
-            _mend_spot(spot)
+    for turn in range(3):
+        for spot in spots:
+            if _turn(spot) == turn:
+                _mend_spot(spot)
+        if not turn and doc.derives:
+            mend_agents.played_by_one(doc)
+        if len(doc.changes) > before:
+            return
+
+
+def _turn(spot: Spot) -> int:
+    if spot.path == "collaboration.orchestrator" and not spot.value:
+        return 1
+    return 2 if spot.path.startswith("summary") else 0
 
 
 def _mend_spot(spot: Spot) -> bool:
