@@ -212,6 +212,31 @@ def test_where_nobody_is_listed_whoever_gives_the_first_task_is_the_main_agent()
     assert leader == read(document)[0].agent_id
 
 
+@pytest.mark.parametrize("is_odd", [False, True])
+def test_an_orchestrator_that_nobody_named_gives_the_tasks_where_participants_were_given_theirs(is_odd: bool) -> None:
+    document = multi()
+    leader = document["collaboration"].pop("orchestrator")
+    if is_odd:
+        document["sub_sessions"] = {one["sub_session_id"]: one for one in document["sub_sessions"]}
+        names = {"from_agent": "from", "to_agent": "to", "message_type": "type"}
+        document["messages"] = [{names.get(key, key): one[key] for key in one} for one in document["messages"]]
+    repaired = repair(json.dumps(document).encode()).data
+
+    heard = [event for event in read(document) if event.message_id != "@shape"]
+
+    assert leader == json.loads(repaired)["collaboration"]["orchestrator"]
+    assert told(read(multi())) == told(heard) == told(without_fields(events_of(repaired)))
+
+
+@pytest.mark.parametrize("key", ["from_agent", "to_agent"])
+def test_messages_that_name_their_agents_by_a_text_are_read_as_a_repair_writes_them(key: str) -> None:
+    document = multi()
+    document["messages"] = [{**one, key: one[key]["agent_id"]} for one in document["messages"]]
+    repaired = events_of(repair(json.dumps(document).encode()).data)
+
+    assert record(repaired, "document") == record(read(document), "document")
+
+
 # -- several agents ----------------------------------------------------------------------------------------------------
 
 
@@ -505,7 +530,7 @@ def test_an_agent_that_is_named_by_a_text_is_the_one_of_that_id() -> None:
     for one in document["messages"]:
         one |= {side: one[side]["agent_id"] for side in ("from_agent", "to_agent")}
 
-    assert expected == told(read(document))
+    assert [*expected, ("", "output", "@shape")] == told(read(document))
 
 
 def test_the_conversation_of_a_document_is_that_of_its_own_agent() -> None:

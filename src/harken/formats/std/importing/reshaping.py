@@ -9,7 +9,8 @@ from harken.formats.std.spellings import plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
 _OF_SUB = frozenset({"agent"})
-_OF_MESSAGE = frozenset({"from_agent", "to_agent", "message_type"})
+_AGENTS = ("from_agent", "to_agent")
+_OF_MESSAGE = frozenset({*_AGENTS, "message_type"})
 _TOLD = 5
 """How many of the changes are told."""
 
@@ -33,8 +34,9 @@ def _is_odd(document: Document) -> bool:
         return True
     if not all(sub.keys() >= _OF_SUB for sub in values(data.get("sub_sessions"))):
         return True
-    if not all(message.keys() >= _OF_MESSAGE for message in values(data.get("messages"))):
-        return True
+    for message in values(data.get("messages")):
+        if not message.keys() >= _OF_MESSAGE or any(isinstance(message[key], str) for key in _AGENTS):
+            return True
     calls = values(data.get("tool_calls"))
     return any(
         key.startswith("sub") and isinstance(call[key], dict) for call in calls for key in call if key not in _OWN
