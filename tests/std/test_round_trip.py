@@ -428,6 +428,40 @@ def test_secrets_in_messages_of_a_document_are_masked(repo: Repo, tmp_path: Path
     assert "task_completion" == masked["messages"][1]["message_type"]
 
 
+def test_a_secret_with_colour_in_it_is_masked_and_the_rest_of_the_document_stands(repo: Repo, tmp_path: Path) -> None:
+    given = multi()
+    given["messages"][1]["payload"]["notes"] = "\x1b[1mghp_\x1b[0m" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    given["reflection"] = given["messages"][1]["payload"]["notes"]
+    path = tmp_path / f"{given['session_id']}.json"
+    path.write_bytes(dumps(given))
+    list(repo.import_sessions([path]))
+
+    found = repo.document(given["session_id"]).document.data
+
+    masked = "[masked: github-token]"
+    assert (masked, masked) == (found["reflection"], found["messages"][1]["payload"]["notes"])
+    assert ["msg-001", "msg-002", "msg-003", "msg-004"] == [one["message_id"] for one in found["messages"]]
+
+
+@pytest.mark.parametrize("times", [{}, {"completed_at": "2026-03-04T10:02:00Z"}])
+def test_a_session_that_goes_on_behind_a_summary_in_words_goes_on_when_it_is_written_again(times: Json) -> None:
+    given = single() | {"status": "in_progress", "summary": "Half of it is done."}
+    given.pop("completed_at")
+
+    assert "in_progress" == exported_again(given | times)["status"]
+
+
+def test_of_calls_with_one_id_each_has_its_own_result_again() -> None:
+    given = single()
+    first = call("tool-001", 5) | {"ended_at": "2026-03-04T10:00:50Z", "duration_ms": 45000}
+    given["tool_calls"] = [first, call("tool-001", 10, output={"status": "failed", "error": "no such file"})]
+
+    found = exported_again(given)["tool_calls"]
+
+    assert ["success", "failed"] == [one["output"]["status"] for one in found]
+    assert [45000, 1000] == [one["duration_ms"] for one in found]
+
+
 @pytest.mark.parametrize("second", [50, 100])
 def test_two_sub_sessions_of_one_agent_are_two_tasks_also_where_they_overlap(second: int) -> None:
     given = multi() | {"messages": []}
