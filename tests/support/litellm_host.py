@@ -379,6 +379,7 @@ def _kept(session: Session, model: ScriptedModel) -> Json:
         "wire": on_the_wire(model) if model.requests and model.requests[-1].api != "anthropic" else [],
         "sources": sorted({entry.source for entry in session[TranscriptEntry].all()}),
         "metadata": metadata(session),
+        "entries": [(entry.content, entry.metadata or {}) for entry in session[TranscriptEntry].all()],
         "usage": [(one.input_tokens, one.output_tokens, one.cost_usd) for one in metrics],
         "notices": [json.loads(one.metadata) for one in session.events() if getattr(one, "subtype", "") == "request"],
     }
