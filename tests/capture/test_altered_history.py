@@ -139,6 +139,47 @@ def test_the_store_and_the_file_have_what_the_host_sent_last(tmp_path: Path) -> 
         assert expected == [message["content"] for message in orjson.loads(written)["messages"]]
 
 
+def test_a_point_before_an_altered_history_is_what_the_model_knew_there(tmp_path: Path) -> None:
+    log = tmp_path / "kept.jsonl"
+    with harken.open(tmp_path / "live") as repo, repo.session(log) as session:
+        capture = Capture(session, "test")
+        for turn in range(3):
+            ask(capture, *LONG[: 2 * turn + 1], reply="ABC"[turn])
+        ask(capture, *LONG[:3], reply="B2")
+        ask(capture, LONG[0], assistant("(cut)"), LONG[2], assistant("B2"), user("d"), reply="D")
+        ask(capture, LONG[0], reply="A")
+        ask(capture, *LONG[:3], reply="B3")
+        session.checkpoint()
+        name = session.session_id
+        replies = [event.message_id for event in session.events() if event.kind == "response"]
+        live = [_known_at(repo, f"{name}@{reply}") for reply in replies]
+    with harken.open(tmp_path / "fresh") as repo:
+        list(repo.import_sessions([log]))
+        fresh = [_known_at(repo, f"{name}@{reply}") for reply in replies]
+
+    expected = ["aA", "aAbB", "aAbBcC", "aAbB2", "a(cut)", "a(cut)bB2dD", "aA", "aAbB3"]
+    assert expected == live == fresh
+
+
+def test_a_reply_that_is_asked_for_again_is_kept_whatever_was_called_before(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "store") as repo, repo.session(tmp_path / "kept.jsonl") as session:
+        capture = Capture(session, "test")
+        exchange = capture.request(CapturedRequest(messages=[LONG[0]], read=read, model="m"))
+        assert exchange is not None
+        exchange.reply(list(read(assistant("I look.", "never-answered"))))
+        ask(capture, LONG[0], reply="A")
+        ask(capture, *LONG[:3], reply="B")
+
+        replies = [event.message_id for event in session.events() if event.kind == "response"]
+        assert "aAbB" == _known_at(repo, session.session_id)
+        assert ["aA", "aAbB"] == [_known_at(repo, f"{session.session_id}@{reply}") for reply in replies[1:]]
+
+
+def _known_at(repo: harken.Repo, point: str) -> str:
+    written = repo.materialize(point, format="openai-chat-v1").bytes
+    return "".join(message["content"] for message in orjson.loads(written)["messages"])
+
+
 histories = st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=7), min_size=1, max_size=8)
 
 

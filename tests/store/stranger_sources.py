@@ -255,7 +255,7 @@ def codex(data):
     return deltas
 
 
-# -- the session log: log-cut-1 ----------------------------------------------------------------------------------------
+# -- the session log: log-cut-2 ----------------------------------------------------------------------------------------
 
 
 def log_objects(line):
@@ -314,7 +314,7 @@ def in_v2(line):
 
 
 def session_log(data):
-    """Rule log-cut-1."""
+    """Rule log-cut-2."""
     deltas, start, main = [], 0, None
     waiting, refused, spoken, last = set(), 0, False, ""
 
@@ -329,11 +329,17 @@ def session_log(data):
             line = in_v2(value)
             kind, agent, role = line.get("event_type"), id_of(line.get("agent_id")), line.get("role")
             message = id_of(line.get("message_id"))
+            action = line.get("action") if kind == "transcript_edit" else ""
+            if action == "truncate":
+                waiting = {call for call in waiting if call[0] != agent}
+                refused = refused if waiting else 0
             if plain and at > start:
-                opens = kind == "transcript_entry" and agent == main and spoken
+                opens = kind == "transcript_entry"
                 opens = opens and (role in ("user", "system") or (role == "assistant" and message != last))
+                opens = opens or action in ("truncate", "restore")
+                opens = opens and agent == main and spoken
                 cuts = opens or at - start >= 256 * KIB
-                if cuts and waiting and at - start < 16 * MIB:
+                if cuts and waiting and not (opens and action == "truncate") and at - start < 16 * MIB:
                     refused += opens
                     cuts = refused > 4
                 if cuts:
@@ -355,7 +361,7 @@ def session_log(data):
             if plain and not waiting and agent == main:
                 if kind == "agent_terminated":
                     close(at + len(text), "session_end")
-                elif kind == "transcript_edit" and line.get("action") == "compact":
+                elif action == "compact":
                     close(at + len(text), "compaction")
                     deltas.append(Delta(at, at + len(text), "compaction", "compaction"))
     if start < len(data):

@@ -187,7 +187,7 @@ class Scribe:
             if line["role"] == "tool":
                 line["tool_call_id"] = pick("c1", "c2")
         if kind == "transcript_edit":
-            line |= {"action": pick("compact", "truncate"), "n": 1}
+            line |= {"action": pick("compact", "truncate", "restore"), "n": 1}
         if self.rarely():
             line[pick("agent", "agent_id")] = line.pop("agent_id")
         return line | self.padding(60_000) | self.stamp(1_700_000_000.25)

@@ -1,7 +1,7 @@
 """The chains of a session log that is being written: one of the log's own lines, and one of each agent's.
 
 The log's chain goes by the session's id and holds every line; that of an agent below goes by `SESSION/AGENT` and holds
-its own lines, so what it knew and no more. Both are cut by the format's rule (`log-cut-1`) and kept by `chains.extend`,
+its own lines, so what it knew and no more. Both are cut by the format's rule (`log-cut-2`) and kept by `chains.extend`,
 as an import of the file would, so a session that was kept while it was written and one that was imported have the
 same commits. The frequency only says how soon.
 

@@ -1,11 +1,12 @@
-"""Cut rule `log-cut-1`: where a session log falls into commits, and what an import has to know of it.
+"""Cut rule `log-cut-2`: where a session log falls into commits, and what an import has to know of it.
 
 Frozen: a better rule gets another name. A decision looks at this line and at earlier ones, never further; so a log
 that grows keeps every cut it had. The rule, with its vectors, is in FORMAT.md; in short:
 
     the main agent   the first one that is created or has an entry: the root, or the agent whose own lines these are
-    before a line    the main agent is told or says something after it has said something;
-                     any line once the open delta has 256 KiB; both refused while any agent's call waits for its result
+    before a line    the main agent is told or says something, or what it was told is cut off or stands again, after
+                     it has said something; any line once the open delta has 256 KiB;
+                     both refused while any agent's call waits for its result, unless something is cut off
     after a line     a compaction of the main agent's transcript (the compaction commit repeats the line),
                      and its termination
 """
@@ -108,6 +109,8 @@ class LogScanner:
         """The next record. `size` is how many bytes further the log then goes; a record that no newline ends, or that
         is not the only object on its line, never cuts."""
         now, data = self.now, record.data
+        if data is not None and is_cut_back(data):
+            self._give_up_calls(agent_of(data))
         whole = data if ended and record.problem is None else None
         if whole is not None and now.offset > self._start and self._cuts_before(whole):
             self._close("turn_boundary")
@@ -146,15 +149,18 @@ class LogScanner:
         opens = self._opens(line)
         if not opens and length < SOFT:
             return False
-        if not self._waiting or length >= HARD:
+        if not self._waiting or length >= HARD or (opens and is_cut_back(line)):
             return True
         self._refused += opens
         return self._refused > REFUSALS
 
     def _opens(self, line: LogLine) -> bool:
         """Whether the main agent begins something new."""
-        if line.get("event_type") != ENTRY or agent_of(line) != self.now.main or not self._spoken:
+        if agent_of(line) != self.now.main or not self._spoken:
             return False
+        if line.get("event_type") != ENTRY:
+            # What is cut off was there when the agent had spoken, and what stands again was not.
+            return is_cut_back(line) or is_edit(line, "restore")
         role = line.get("role")
         return role in ("user", "system") or (role == "assistant" and as_id(line.get("message_id")) != self._message)
 
@@ -164,7 +170,7 @@ class LogScanner:
         kind = line.get("event_type")
         if kind == "agent_terminated":
             self._close("session_end")
-        elif kind == "transcript_edit" and line.get("action") == "compact":
+        elif is_edit(line, "compact"):
             self._close("compaction")
             closed = self.closed[-1]
             repeated = msgspec.structs.replace(closed, start=start, commit_type="compaction", records=1, messages=1)
@@ -233,6 +239,12 @@ class LogScanner:
             if not self._waiting:
                 self._refused = 0
 
+    def _give_up_calls(self, agent: str) -> None:
+        """Calls of this agent may never be answered: whoever made them goes on in another way."""
+        self._waiting = {call: None for call in self._waiting if call[0] != agent}
+        if not self._waiting:
+            self._refused = 0
+
     def _close(self, checkpoint: str) -> None:
         self.closed.append(self._delta(checkpoint, closed=True))
         self.state = self.now.copy()
@@ -289,6 +301,16 @@ def _origin(line: LogLine, size: int) -> Origin | None:
 def agent_of(line: LogLine) -> str:
     """Whose line it is; empty where it names nobody."""
     return as_id(line.get("agent_id")) or ""
+
+
+def is_edit(line: LogLine, action: str) -> bool:
+    """Whether a line edits a transcript in this way."""
+    return line.get("event_type") == "transcript_edit" and line.get("action") == action
+
+
+def is_cut_back(line: LogLine) -> bool:
+    """Whether a line cuts off the end of a transcript."""
+    return is_edit(line, "truncate")
 
 
 def main_agent(line: LogLine) -> str | None:
