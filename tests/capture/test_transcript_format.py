@@ -10,8 +10,10 @@ import orjson
 import harken
 from harken import formats
 from harken.capture import JsonlSliceFactory, Session, SliceFactoryConfig, TranscriptEntry
+from harken.capture.exchange import Capture, CapturedRequest
 from harken.events import AgentCreated, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.testing.formats import FormatContract
+from support.small_api import read, user
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 SAID = (
@@ -84,3 +86,29 @@ def test_a_session_that_is_written_and_read_is_the_same_conversation() -> None:
     call, result = formats.get("transcript-v1").read(formats.get("transcript-v1").write(events).data)
     assert isinstance(call, ToolCall) and isinstance(result, ToolResult)
     assert ("x", "ls", b'{"at":"/"}', "ls") == (call.id, call.name, call.input, result.name)
+
+
+def test_what_a_captured_session_says_of_its_entries_is_written(tmp_path: Path) -> None:
+    own = TranscriptEntry("user", "By hand.", NOON, metadata={"mood": "calm"})
+    with harken.open(tmp_path / "store") as repo, repo.session(tmp_path / "log.jsonl") as session:
+        capture = Capture(session, "test")
+        exchange = capture.request(CapturedRequest(messages=[user("a")], read=read, model="m"))
+        assert exchange is not None
+        exchange.reply([Response(content="A", model="m-1")], metadata={"finish_reason": "stop", "request_id": "q1"})
+        session.dispatch(own)
+        session.checkpoint()
+        entries = session[TranscriptEntry].all()
+        made = repo.materialize(session.session_id, format="transcript-v1")
+
+    lines = [orjson.loads(line) for line in made.bytes.splitlines()]
+    assert [one.metadata for one in entries] == [line["metadata"] for line in lines]
+    assert [one.content for one in entries] == [line["content"] for line in lines]
+    assert str(own.entry_id) == lines[-1]["entry_id"]
+    assert [("ids of entries", 2)] == [(loss.what, loss.count) for loss in made.losses]
+
+
+def test_usage_in_the_words_of_a_provider_is_not_taken_for_ours() -> None:
+    used = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 11}
+    entry = TranscriptEntry("assistant", "Hi.", NOON, metadata={"usage": used})
+    events = formats.get("transcript-v1").read(orjson.dumps(entry) + b"\n")
+    assert ["response"] == [event.kind for event in events]

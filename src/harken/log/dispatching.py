@@ -19,7 +19,7 @@ from harken.formats.session_log import as_id, events_of, first_digits
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import ROLES, TranscriptEntry, in_order
-from harken.formats.transcript.events import derived_id, drafts_of, event_of, rest_of
+from harken.formats.transcript.events import derived_id, drafts_of, event_of, parse_id, rest_of
 
 from .bus import EventBus
 from .memory import is_memory_name
@@ -278,7 +278,7 @@ class SliceStore:
             return self._own(given)
         found = []
         for draft, rest in drafts_of(events_of(line), rests, self._numbers.tools):
-            if (stored := _uuid(rest.get("entry_id"))) in self._numbers.ids:
+            if (stored := parse_id(rest.get("entry_id"))) in self._numbers.ids:
                 continue  # the same one twice is one
             source = source_of(self._session, as_id(line.get("agent_id")) or "")
             number = rest.get("sequence")
@@ -384,10 +384,3 @@ _TYPES: dict[str, Any] = {
     "entry_id": UUID,
     "sequence": int,
 }
-
-
-def _uuid(text: object) -> UUID | None:
-    try:
-        return UUID(text) if isinstance(text, str) else None
-    except ValueError:
-        return None

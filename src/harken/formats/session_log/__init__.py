@@ -28,7 +28,7 @@ from .reading import (
 )
 from .scan import LogScanner, first_digits, main_agent, scan, told_records
 from .transcripts import context, continues, owner, side_chains
-from .writing import encode, record_of, records_of, runs
+from .writing import ENTRIES, encode, record_of, records_of, runs
 
 KINDS = frozenset({ENTRY, "output", *PLAIN})
 """Every `event_type` that v2 knows."""
@@ -52,6 +52,15 @@ def read(data: bytes) -> Iterator[Event]:
 def write(events: Sequence[Event]) -> Written:
     """A log with these events; everything they say has a place in it."""
     return Written(data=b"".join(encode(data) for data in records_of(events)))
+
+
+def write_entries(data: bytes) -> Written:
+    """A context as transcript entries, with what its lines say of them beyond their events."""
+    from harken.formats.transcript.format import write_records  # few logs are written as entries
+
+    lines = (record.data for record in read_records((data,)) if record.data is not None)
+    told = ((events_of(line), said if isinstance(said := line.get(ENTRIES), list) else ()) for line in lines)
+    return write_records(told, were_entries=True)
 
 
 CLAIMED_BY = ("event_type",)
@@ -97,6 +106,7 @@ FORMAT = Format(
     writer=write,
     split=lambda data: scan(data).deltas,
     context=context,
+    direct={"transcript-v1": write_entries},
     tells_agents=True,
     captured_names=captured_names,
 )

@@ -247,6 +247,14 @@ def parse_time(text: object) -> datetime | None:
         return None
 
 
+def parse_id(text: object) -> UUID | None:
+    """The id of an entry; None for what is none."""
+    try:
+        return UUID(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 

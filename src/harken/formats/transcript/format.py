@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -20,13 +21,14 @@ from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_blank, lines, parse, read_head
 
 from .entry import PRIMARY, ROLES, SUBAGENT, TranscriptEntry
-from .events import EPOCH, derived_id, draft_of, event_of, parse_time, plain_json
+from .events import EPOCH, Rest, derived_id, drafts_of, event_of, parse_id, parse_time, plain_json
 
 _COUNTS = (
     "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "reasoning_tokens",
 )  # fmt: skip
 _WORDS = ("model", "stop_reason", "served", "request_id")
+_FIGURES = frozenset({*_COUNTS, *_WORDS, "cost_usd", "api_id"})
 USAGE = "usage"
 """The key of an entry's metadata under which stands what its request used."""
 
@@ -104,8 +106,8 @@ def _text(value: object) -> str | None:
 def _usage(entry: TranscriptEntry, event: Event, place: dict[str, str]) -> list[Event]:
     """What the request of a reply used, where its metadata says so in our words."""
     used = (entry.metadata or {}).get(USAGE)
-    if not isinstance(used, dict):
-        return []
+    if not isinstance(used, dict) or not used.keys() <= _FIGURES:
+        return []  # a provider's own words: some count what was cached among the input, others beside it
     said: dict[str, Any] = {name: figure(used.get(name)) for name in _COUNTS}
     if all(count is None for count in said.values()):
         return []
@@ -120,34 +122,43 @@ def _usage(entry: TranscriptEntry, event: Event, place: dict[str, str]) -> list[
 
 
 def _write(events: Sequence[Event]) -> Written:
-    root = next((event.agent_id for event in events if draft_of(event, {}) is not None), "")
+    return write_records(([event], ()) for event in events)
+
+
+def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, were_entries: bool = False) -> Written:
+    """Records as lines: the events of each, and what stands beside them in a log. Where they were entries before, it is
+    told how many of them have got another id."""
+    root: str | None = None
     names: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     lost: Counter[str] = Counter()
-    made: list[dict[str, Any]] = []
+    made: dict[UUID, dict[str, Any]] = {}
     last: dict[str, dict[str, Any]] = {}
-    for event in events:
-        if event.kind == "tool_call":
-            names[getattr(event, "id", "")] = getattr(event, "name", "")
-        draft = draft_of(event, names)
+    for event, beside in ((event, rests[at : at + 1]) for events, rests in records for at, event in enumerate(events)):
+        draft, rest = next(drafts_of([event], beside, names), (None, {}))
         if draft is None:
             if not (isinstance(event, Metric) and _add_usage(event, last.get(event.agent_id))):
                 lost[_what(event)] += 1
             continue
+        root = event.agent_id if root is None else root
         source = PRIMARY if event.agent_id in ("", root) else SUBAGENT + event.agent_id
-        number = numbers[source]
+        stored, number = parse_id(rest.get("entry_id")), numbers[source]
         numbers[source] += 1
-        entry = draft.entry(entry_id=derived_id(_SESSION, source, number), source=source, sequence=number)
-        line = msgspec.to_builtins(entry, str_keys=True)
-        made.append(line)
-        last[event.agent_id] = line
-    del lost[""]
-    losses = tuple(Loss(what=what, count=count, why=_WHY) for what, count in lost.items())
-    return Written(data=b"".join(plain_json(line) + b"\n" for line in made), losses=losses)
+        if stored is None or stored in made:
+            lost[_IDS] += were_entries
+            stored = derived_id(_SESSION, source, number)
+        entry = draft.entry(entry_id=stored, source=source, sequence=number)
+        made[stored] = last[event.agent_id] = msgspec.to_builtins(entry, str_keys=True)
+    losses = tuple(
+        Loss(what=what, count=count, why=_WHY.get(what, _NO_ENTRY)) for what, count in lost.items() if what and count
+    )
+    return Written(data=b"".join(plain_json(line) + b"\n" for line in made.values()), losses=losses)
 
 
 _SESSION = "transcript-v1"
-_WHY = "an entry is what was said or heard, or what a tool was asked and answered"
+_IDS = "ids of entries"
+_NO_ENTRY = "an entry is what was said or heard, or what a tool was asked and answered"
+_WHY = {_IDS: "an entry whose id is not stored is called by its place among those that are written"}
 
 
 def _what(event: Event) -> str:
@@ -172,8 +183,11 @@ def _add_usage(event: Metric, line: dict[str, Any] | None) -> bool:
     about = line["metadata"] = line["metadata"] or {}
     if USAGE in about:
         return False
-    fields = (*_COUNTS, *_WORDS, "cost_usd", "api_id")
-    said = {name: value for name in fields if (value := getattr(event, name)) not in (None, "")}
+    said = {
+        name: value
+        for name in (*_COUNTS, *_WORDS, "cost_usd", "api_id")
+        if (value := getattr(event, name)) not in (None, "")
+    }
     about[USAGE] = said
     return bool(said)
 
