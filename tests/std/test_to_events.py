@@ -228,6 +228,51 @@ def test_an_orchestrator_that_nobody_named_gives_the_tasks_where_participants_we
     assert told(read(multi())) == told(heard) == told(without_fields(events_of(repaired)))
 
 
+@pytest.mark.parametrize("said", [None, "", {}, {"description": "plans"}])
+@pytest.mark.parametrize("is_odd", [False, True])
+def test_a_worker_that_gives_the_first_task_to_a_worker_of_its_own_does_not_lead(said: Any, is_odd: bool) -> None:
+    document = multi()
+    leader, document["collaboration"]["orchestrator"] = document["collaboration"]["orchestrator"], said
+    document["messages"].insert(0, message("task_assignment", BUILDER, CHECKER, {"task": {"task_id": "task-007"}}))
+    if is_odd:
+        document["messages"] = [{"type" if key == "message_type" else key: one[key] for key in one}
+                                for one in document["messages"]]  # fmt: skip
+    repaired = json.loads(repair(json.dumps(document).encode()).data)["collaboration"]["orchestrator"]
+
+    assert leader == {key: repaired[key] for key in leader}
+    assert leader["agent_id"] == read(document)[0].agent_id
+
+
+@pytest.mark.parametrize("said", [None, "", {}])
+def test_of_agents_that_nobody_listed_and_that_were_given_work_none_leads(said: Any) -> None:
+    document = multi() | {"messages": []}
+    document["collaboration"] |= {"orchestrator": said, "participants": None}
+
+    repaired = json.loads(repair(json.dumps(document).encode()).data)["collaboration"]
+
+    assert ("main", "architect") == (repaired["orchestrator"]["agent_id"], repaired["orchestrator"]["agent_type"])
+    assert [BUILDER, CHECKER] == repaired["participants"]
+    assert "main" == read(document)[0].agent_id
+
+
+def test_an_orchestrator_that_is_the_only_one_in_a_list_is_the_main_agent() -> None:
+    document = multi()
+    document["collaboration"]["orchestrator"] = [document["collaboration"]["orchestrator"]]
+
+    assert PLANNER["agent_id"] == read(document)[0].agent_id
+
+
+def test_whoever_is_named_by_a_message_alone_is_an_agent() -> None:
+    document = multi()
+    document["collaboration"]["orchestrator"] = {"agent_type": "lead architect"}
+    repaired = events_of(repair(json.dumps(document).encode()).data)
+
+    made = {event.agent_id for event in read(document) if isinstance(event, AgentCreated)}
+
+    assert {"lead architect", "builder", "checker", "lead"} == made
+    assert made == {event.agent_id for event in repaired if isinstance(event, AgentCreated)}
+
+
 @pytest.mark.parametrize("key", ["from_agent", "to_agent"])
 def test_messages_that_name_their_agents_by_a_text_are_read_as_a_repair_writes_them(key: str) -> None:
     document = multi()

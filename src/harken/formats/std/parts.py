@@ -158,7 +158,7 @@ def orchestrator(data: Json) -> Json:
     said = inner(data, "collaboration").get("orchestrator")
     if isinstance(said, dict) and said.get("agent_id") not in (None, ""):
         return said
-    if said is None or (isinstance(said, dict) and not agent_kind(said)):
+    if said in (None, "") or (isinstance(said, dict) and not agent_kind(said)):
         made = leader(data)
         return {**(said or {}), **made} if "agent_id" in made else said or {}
     if not isinstance(said, (str, dict)) or not said:
@@ -173,20 +173,22 @@ def orchestrator(data: Json) -> Json:
 
 def leader(data: Json) -> Json:
     """Who leads where nobody is named: the first participant, or whoever gives the first task, where nobody takes part
-    or the first participant was given work itself; an empty object where nobody does."""
-    first, giver = next(iter(participants(data)), Json()), task_giver(data)
-    name = first.get("agent_id")
+    or the first participant was given work itself. Of those who give tasks it is the first who was given none: a
+    worker may have workers of its own. An empty object where nobody does."""
+    first = next(iter(participants(data)), Json())
     subs = values(data.get("sub_sessions"))
-    is_worker = any(name == (agent_at(sub, "agent").get("agent_id") or sub.get("agent_id")) for sub in subs)
-    return giver if not first or (is_worker and text(giver, "agent_id") and text(giver, "agent_type")) else first
+    working = {text(agent_at(sub, "agent"), "agent_id") or text(sub, "agent_id") for sub in subs}
+    if first and text(first, "agent_id") not in working:
+        return first
+    named = (one for one in task_givers(data) if text(one, "agent_id") and text(one, "agent_type"))
+    giver = next((one for one in named if one["agent_id"] not in working), None)
+    return giver or first
 
 
-def task_giver(data: Json) -> Json:
-    """Who gives the first task that a message tells of; an empty object where none does."""
-    given = (
-        one for one in values(data.get("messages")) if one.get("message_type") in ("task_assignment", "review_request")
-    )
-    return agent_at(next(given, {}), "from_agent")
+def task_givers(data: Json) -> list[Json]:
+    """Whoever gives a task that a message tells of, in the order of the messages."""
+    asking = ("task_assignment", "review_request")
+    return [agent_at(one, "from_agent") for one in values(data.get("messages")) if one.get("message_type") in asking]
 
 
 def requested_reviews(data: Json) -> set[str]:

@@ -231,7 +231,8 @@ class DocumentReading:
         """The creation of each agent, the main one's first."""
         known: dict[str, Json] = {}
         listed = (orchestrator(self.data), *participants(self.data))
-        for agent in (*listed, *agents(self.data).values(), *agents_named(self.messages)):
+        spoken = agents_named([*self.messages, *(message for message, _ in self.repeats)])
+        for agent in (*listed, *agents(self.data).values(), *spoken):
             if name := id_of(agent.get("agent_id")):
                 known.setdefault(name, agent)
         first: dict[str, int] = {}

@@ -4,7 +4,7 @@ writes it, with nothing derived."""
 from __future__ import annotations
 
 from harken.formats.std.document import Document
-from harken.formats.std.parts import values
+from harken.formats.std.parts import inner, values
 from harken.formats.std.spellings import plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
@@ -37,6 +37,8 @@ def _is_odd(document: Document) -> bool:
     for message in values(data.get("messages")):
         if not message.keys() >= _OF_MESSAGE or any(isinstance(message[key], str) for key in _AGENTS):
             return True
+    if isinstance(inner(data, "collaboration").get("orchestrator"), list):
+        return True
     calls = values(data.get("tool_calls"))
     return any(
         key.startswith("sub") and isinstance(call[key], dict) for call in calls for key in call if key not in _OWN

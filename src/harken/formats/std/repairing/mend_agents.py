@@ -71,18 +71,29 @@ def orchestrator(spot: Spot) -> bool:
             return False  # theirs come first: it may be one of them
         same = [one for one in participants if said in (one.get("agent_id"), one.get("agent_type"))]
         return _put_named(spot, same[0] if len(same) == 1 else said)
-    if said is not None and not isinstance(said, dict):
+    if said not in (None, "") and not isinstance(said, dict):
         return False
-    first = identifier(participants[0]) if participants else {}
-    if listed and not first.keys() >= _NAMED:
-        return False
-    made = identifier(parts.leader(spot.doc.data))
-    if made.keys() >= _NAMED:
-        why = "the first participant" if made == first else "whoever gives the first task"
-        return spot.put(made, why, derived=True)
-    return spot.put(
-        {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted", derived=True
-    )
+    return _may_lead(listed) and spot.put(*_leading(spot.doc), derived=True)
+
+
+def _may_lead(listed: Any) -> bool:
+    """Whether it can be said who leads; a participant that lacks something is mended first."""
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return not listed or (isinstance(first, dict) and identifier(first).keys() >= _NAMED)
+
+
+def _leading(doc: Mending) -> tuple[Json, str]:
+    """Who leads where nobody is named, and why it is taken for that."""
+    made = identifier(parts.leader(doc.data))
+    if not made.keys() >= _NAMED:
+        return {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted"
+    is_first = made["agent_id"] in [text(one, "agent_id") for one in parts.participants(doc.data)[:1]]
+    return made, "the first participant" if is_first else "whoever gives the first task"
+
+
+def is_told(leader: Any) -> bool:
+    """Whether something is said of who leads; else that is found out from tasks and messages."""
+    return bool(leader) and (not isinstance(leader, dict) or bool(text(leader, "agent_id") or agent_kind(leader)))
 
 
 _NAMED = frozenset({"agent_id", "agent_type"})
@@ -138,6 +149,9 @@ def agent_type(spot: Spot) -> bool:
         return True
     name = text(spot.holder, "agent_id")
     known = text(_agents(spot.doc).get(name, {}), "agent_type")
+    if not known and spot.path.startswith("collaboration.orchestrator"):
+        made, _ = _leading(spot.doc)
+        known = made["agent_type"] if made["agent_id"] == name else ""
     return bool(known or name) and spot.put(known or type_in(name) or name, "as its id says", derived=True)
 
 
@@ -163,10 +177,8 @@ def agent_id(spot: Spot) -> bool:
 def _leader_id(spot: Spot, kind: str, listed: list[Json]) -> bool:
     """The id of an orchestrator that is none of the participants by its type."""
     if not kind:
-        first = text(listed[0], "agent_id") if listed else ""
-        name = text(parts.leader(spot.doc.data), "agent_id")
-        why = "the first participant" if name == first else "whoever gives the first task"
-        return bool(first and name) and spot.put(name, why, derived=True)
+        made, why = _leading(spot.doc)
+        return _may_lead(listed) and spot.put(made["agent_id"], why, derived=True)
     if any(agent_kind(one) == kind and not text(one, "agent_id") for one in listed):
         return False  # theirs come first: it may be one of them
     return spot.put(kind, "its type", derived=True)

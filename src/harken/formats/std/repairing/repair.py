@@ -220,13 +220,13 @@ def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
 def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
     """Mend what was found; the status of the session first, since what else is asked for depends on whether it goes
     on, and the summary last, since it is counted from the rest. Who leads is found out when tasks and messages are
-    where they should be."""
+    where they should be, and before anybody is listed who was not."""
     doc.start_round()
     before = len(doc.changes)
     spots = [spot for one in findings if one.level == "error" and (spot := spot_at(doc, one.rule, one.path))]
     if any(spot.path == "status" and _mend_spot(spot) for spot in spots):
         return
-    for turn in range(3):
+    for turn in range(4):
         for spot in spots:
             if _turn(spot) == turn:
                 _mend_spot(spot)
@@ -236,10 +236,17 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
             return
 
 
+_LEADER = "collaboration.orchestrator"
+_LISTING = ("unlisted-agent", "unknown-agent")
+"""Rules by which agents come to the participants: who leads is none of those that nobody listed."""
+
+
 def _turn(spot: Spot) -> int:
-    if spot.path == "collaboration.orchestrator" and not spot.value:
+    if spot.path.startswith(_LEADER) and not mend_agents.is_told(spot.value if spot.path == _LEADER else spot.holder):
         return 1
-    return 2 if spot.path.startswith("summary") else 0
+    if spot.rule in _LISTING or (spot.path == "collaboration.participants" and spot.value is None):
+        return 2
+    return 3 if spot.path.startswith("summary") else 0
 
 
 def _mend_spot(spot: Spot) -> bool:
