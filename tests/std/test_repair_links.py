@@ -77,3 +77,46 @@ def test_links_and_agents_that_are_empty_are_mended_as_if_they_were_missing() ->
     done = json.loads(mended(document).data)
 
     assert (whole["sub_sessions"], whole["messages"]) == (done["sub_sessions"], done["messages"])
+
+
+def counting_each_its_own() -> dict[str, Any]:
+    """The builder starts the checker by a call with the id that a call of the main agent has, too."""
+    document = multi()
+    document["tool_calls"][2] = call("tool-003", 120)
+    nested = multi()["tool_calls"][2]
+    document["sub_sessions"][0]["tool_calls"].append(nested)
+    document["sub_sessions"][1]["parent_session_id"] = "sub-001"
+    return document
+
+
+def test_a_main_call_that_has_the_id_of_the_call_that_started_a_nested_sub_session_keeps_its_name() -> None:
+    document = counting_each_its_own()
+
+    done = json.loads(repair(json.dumps(document).encode(), NAME).data)
+
+    assert document["tool_calls"] == done["tool_calls"]
+    assert ["sub-001"] == [one["parent_session_id"] for one in done["sub_sessions"][1:]]
+
+
+def test_a_sub_session_stays_with_the_session_whose_call_started_it_where_another_has_a_call_of_that_id() -> None:
+    document = multi()
+    document["sub_sessions"][1]["tool_calls"] = [call("tool-002", 130)]
+
+    done = json.loads(repair(json.dumps(document).encode(), NAME).data)
+
+    assert document["session_id"] == done["sub_sessions"][0]["parent_session_id"]
+
+
+def test_of_nested_calls_with_one_id_the_one_that_names_the_sub_session_is_listed_among_the_main_calls() -> None:
+    document = multi()
+    nested = document["tool_calls"].pop()
+    other = {**nested, "subagent_info": {"subagent_type": "reviewer", "tool_uses": 0}}
+    third = json.loads(json.dumps(document["sub_sessions"][0]))
+    third |= {"sub_session_id": "sub-003", "tool_calls": [other], "agent": {"agent_id": "x", "agent_type": "developer"}}
+    document["sub_sessions"][0]["tool_calls"].append(nested)
+    document["sub_sessions"][1]["parent_session_id"] = "sub-001"
+    document["sub_sessions"].append(third)
+
+    done = json.loads(repair(json.dumps(document).encode(), NAME).data)
+
+    assert nested | {"x_harken_owner": "builder"} == done["tool_calls"][-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from harken import clock
@@ -189,6 +189,19 @@ def task_givers(data: Json) -> list[Json]:
     """Whoever gives a task that a message tells of, in the order of the messages."""
     asking = ("task_assignment", "review_request")
     return [agent_at(one, "from_agent") for one in values(data.get("messages")) if one.get("message_type") in asking]
+
+
+def call_owners(data: Json, asked: Container[str] | None = None) -> dict[str, list[str]]:
+    """The id of a call to the session and the sub-sessions that have one with it, the session first: each agent may
+    count its own calls. Of those `asked` for alone, where any are."""
+    found: dict[str, list[str]] = {}
+    lists = [(text(data, "session_id"), own_calls(data))]
+    lists += [(text(sub, "sub_session_id"), values(sub.get("tool_calls"))) for sub in values(data.get("sub_sessions"))]
+    for owner, calls in lists:
+        for call in calls if owner else ():
+            if (name := text(call, "call_id")) and (asked is None or name in asked):
+                found.setdefault(name, []).append(owner)
+    return found
 
 
 def requested_reviews(data: Json) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from harken.formats.std.document import Document, Json
 from harken.formats.std.findings import DocumentFinding
 from harken.formats.std.models import TASK
-from harken.formats.std.parts import inner, objects, text, values
+from harken.formats.std.parts import call_owners, inner, objects, text, values
 
 from .rule_table import found
 from .schema import shown
@@ -156,16 +156,16 @@ def _task_call(call: Json, path: str, subs: Named, triggers: set[str], is_main: 
 def _parents(data: Json, calls: Named, subs: Named) -> Iterator[DocumentFinding]:
     """The parent is the session, or for a nested sub-session the one whose agent started it."""
     session = text(data, "session_id")
-    owners = {text(call, "call_id"): name for name, (_, sub) in subs.items() for call in values(sub.get("tool_calls"))}
+    owners = call_owners(data, {text(sub, "triggered_by_call_id") for sub in values(data.get("sub_sessions"))})
     circles = _in_circles({name: text(sub, "parent_session_id") for name, (_, sub) in subs.items()})
     for place, sub in objects(data.get("sub_sessions")):
         path, parent = f"sub_sessions[{place}].parent_session_id", text(sub, "parent_session_id")
         own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
-        owner = owners.get(trigger, "")
+        starters = [name for name in owners.get(trigger, ()) if name != own]
         if not parent or not session:
             continue
-        if owner and owner != own and parent != owner:
-            message = f"`parent_session_id` is {shown(parent)}; the call that started it is one of {shown(owner)}"
+        if starters and starters != [session] and parent not in starters:
+            message = f"`parent_session_id` is {shown(parent)}; the call that started it is one of {shown(starters[0])}"
             yield found("parent-session", path, message)
         elif parent == own or (parent != session and parent not in subs):
             message = f"`parent_session_id` is {shown(parent)}; it must be {shown(session)} or another sub-session"

@@ -8,7 +8,7 @@ from typing import Any
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import LEVELS, STATUSES, TASK
-from harken.formats.std.parts import agent_kind, inner, instant, objects, text, type_in, values
+from harken.formats.std.parts import agent_kind, call_owners, inner, instant, objects, text, type_in, values
 from harken.formats.std.spellings import known_word, plain_key
 
 from .mend_agents import agent, identifier, listed_agent, of_type
@@ -46,10 +46,10 @@ def _trigger_of(spot: Spot, sub: Json) -> Json:
     """The call that started a sub-session, by either link; empty where there is none."""
     by_id, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
-    if trigger and trigger not in by_id:
-        nested = spot.doc.once("nested", lambda: _nested(spot.doc.data))
-        return nested.get(trigger, ({}, ""))[0]
-    return by_id[trigger][0] if trigger else by_sub.get(own, {}) if own else {}
+    if not trigger:
+        return by_sub.get(own, {}) if own else {}
+    call, _ = by_id.get(trigger, (Json(), 0))
+    return call if text(call, "tool_name") == TASK else _nested_call(spot, sub)[0] or call
 
 
 def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
@@ -74,18 +74,16 @@ def sub_session_id(spot: Spot) -> bool:
 
 def parent_session(spot: Spot) -> bool:
     """The session, or the sub-session among whose calls is the one that started it."""
-    owners = spot.doc.once("owners", lambda: _owners(spot.doc.data))
-    owner = owners.get(text(spot.holder, "triggered_by_call_id"), "")
-    if owner and owner != text(spot.holder, "sub_session_id"):
-        return spot.value != owner and spot.put(owner, "the call that started it is one of its calls", derived=True)
-    name = text(spot.doc.data, "session_id")
-    return bool(name) and spot.value != name and spot.put(name, "the session that it is part of", derived=True)
+    own, session = text(spot.holder, "sub_session_id"), text(spot.doc.data, "session_id")
+    owner = next((name for name in _starters(spot) if name != own), "") or session
+    why = "the session that it is part of" if owner == session else "the call that started it is one of its calls"
+    return bool(owner) and spot.value != owner and spot.put(owner, why, derived=True)
 
 
-def _owners(data: Json) -> dict[str, str]:
-    """The id of a call to that of the sub-session that it is in."""
-    subs = [(text(sub, "sub_session_id"), values(sub.get("tool_calls"))) for sub in values(data.get("sub_sessions"))]
-    return {text(call, "call_id"): name for name, calls in subs for call in calls}
+def _starters(spot: Spot) -> list[str]:
+    """The session and the sub-sessions that have a call of the id by which a sub-session names its start."""
+    owners = spot.doc.once("owners", lambda: call_owners(spot.doc.data))
+    return owners.get(text(spot.holder, "triggered_by_call_id"), [])
 
 
 def trigger_id(spot: Spot) -> bool:
@@ -101,7 +99,7 @@ def trigger_name(spot: Spot) -> bool:
     call, place = by_id.get(spot.value, ({}, 0))
     if not call:
         return _list_nested(spot) or _follow_call(spot)
-    if not (name := text(call, "tool_name")) or name == TASK:
+    if not (name := text(call, "tool_name")) or name == TASK or _is_nested(spot):
         return False
     call.setdefault("x_harken_name", name)
     call["tool_name"] = TASK
@@ -113,8 +111,7 @@ def trigger_name(spot: Spot) -> bool:
 def _list_nested(spot: Spot) -> bool:
     """A call of a sub-agent started it: it is listed among the main calls too, where the standard looks for it."""
     calls = spot.doc.data.get("tool_calls")
-    nested = spot.doc.once("nested", lambda: _nested(spot.doc.data))
-    call, owner = nested.get(spot.value, ({}, ""))
+    call, owner = _nested_call(spot, spot.holder)
     if not owner or not isinstance(calls, list):
         return False
     calls.append({**call, "x_harken_owner": owner})
@@ -129,7 +126,8 @@ def mark_nested(spot: Spot) -> bool:
     """A call of a sub-agent that started another one is listed among the main calls too, and does not say so."""
     by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     call, place = by_id.get(spot.value, ({}, 0))
-    _, owner = spot.doc.once("nested", lambda: _nested(spot.doc.data)).get(spot.value, ({}, ""))
+    nested = spot.doc.once("nested", lambda: _nested(spot.doc.data)).get(spot.value, ())
+    owner = next((text(inner(sub, "agent"), "agent_id") for one, sub in nested if one is spot.holder), "")
     if not owner or call is spot.holder or call != spot.holder:
         return False
     call["x_harken_owner"] = owner
@@ -138,14 +136,35 @@ def mark_nested(spot: Spot) -> bool:
     return True
 
 
-def _nested(data: Json) -> dict[str, tuple[Json, str]]:
-    """The id of a `Task` call in a sub-session to the call and the agent whose it is."""
-    return {
-        text(call, "call_id"): (call, text(inner(sub, "agent"), "agent_id"))
-        for sub in values(data.get("sub_sessions"))
-        for call in values(sub.get("tool_calls"))
-        if text(call, "tool_name") == TASK
-    }
+def _is_nested(spot: Spot) -> bool:
+    """Whether a call of a sub-agent started it, and a main call has the same id only because each counts its own."""
+    return bool(_nested_call(spot, spot.holder)[1]) or text(spot.holder, "parent_session_id") in _starters(spot)[1:]
+
+
+def _nested_call(spot: Spot, started: Json) -> tuple[Json, str]:
+    """The `Task` call in a sub-session that started another one, and the agent whose it is. Of several with that id it
+    is the one that names it, else the one of its parent."""
+    own, parent = text(started, "sub_session_id"), text(started, "parent_session_id")
+    nested = spot.doc.once("nested", lambda: _nested(spot.doc.data))
+    found = [(call, sub) for call, sub in nested.get(text(started, "triggered_by_call_id"), ()) if sub is not started]
+
+    def fits(one: tuple[Json, Json]) -> tuple[bool, bool]:
+        call, sub = one
+        names = text(inner(call, "subagent_info"), "sub_session_id") == own
+        return not (own and names), not (parent and text(sub, "sub_session_id") == parent)
+
+    call, sub = min(found, key=fits, default=({}, {}))
+    return call, text(inner(sub, "agent"), "agent_id")
+
+
+def _nested(data: Json) -> dict[str, list[tuple[Json, Json]]]:
+    """The id of a `Task` call in a sub-session to the calls that have it, each with its sub-session."""
+    found: dict[str, list[tuple[Json, Json]]] = {}
+    for sub in values(data.get("sub_sessions")):
+        for call in values(sub.get("tool_calls")):
+            if text(call, "tool_name") == TASK:
+                found.setdefault(text(call, "call_id"), []).append((call, sub))
+    return found
 
 
 def _follow_call(spot: Spot) -> bool:
