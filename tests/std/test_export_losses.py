@@ -11,7 +11,10 @@ from harken.events import (
     Output,
     TranscriptEdit,
 )
+from harken.formats.std.document import dumps
 from harken.formats.std.exporting.from_events import document_of
+from harken.formats.std.importing.to_events import events_of
+from support.std_documents import multi
 from support.std_exported import FACTS, exported
 from support.std_recording import NAME, begin, play
 from support.std_sessions import Told, lone, pair
@@ -99,3 +102,12 @@ def test_a_document_made_from_the_log_of_a_recording_says_that_the_recorder_s_ow
     made = document_of(formats.get("session-log-v2").read(log.read_bytes()), FACTS)
 
     assert ["what a recorder was told"] == [loss.what for loss in made.losses]
+
+
+def test_messages_that_are_not_written_as_the_document_had_them_are_a_loss() -> None:
+    given = multi()
+    del given["messages"][1]["to_agent"]
+
+    lost = document_of(events_of(dumps(given)), FACTS, "std-008").losses
+
+    assert ("messages in the words of the document", 4) in [(loss.what, loss.count) for loss in lost]

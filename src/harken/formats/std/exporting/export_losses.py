@@ -22,8 +22,9 @@ from harken.events import (
 )
 from harken.formats.base import Loss
 from harken.formats.std.beside import annotations_in, is_beside
+from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
-from harken.formats.std.parts import inner
+from harken.formats.std.parts import inner, values
 from harken.formats.std.skeleton import is_skeleton
 
 from .endings import CLOSING
@@ -59,6 +60,13 @@ def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool, has_p
         told = (event for event in tree.events if isinstance(event, System) and event.subtype in _RECORDED)
         found["what a recorder was told"] = sum(1 for _ in told)
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
+
+
+def losses_of_words(said: Json) -> list[Loss]:
+    """What is lost where a document's own words are not written, since they break the standard."""
+    count = len(values(said.get("messages")))
+    why = "they break the standard, and are told as the events have them: a repair of the document tells where"
+    return [Loss(what="messages in the words of the document", count=count, why=why)] if count else []
 
 
 def _is_field(event: Event, tree: SessionTree) -> bool:

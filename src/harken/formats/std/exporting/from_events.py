@@ -27,7 +27,7 @@ from harken.formats.std.summary import computed_summary, unknown_durations
 from .as_said import AsSaid
 from .conversation import entries
 from .endings import completed_at, status_of
-from .export_losses import losses_of
+from .export_losses import losses_of, losses_of_words
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .given_task import TasksOfAgent
 from .moments import Moments
@@ -77,7 +77,8 @@ def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None 
     tree = session_tree(events)
     made = _document(tree, facts, kind)
     if tree.said and not is_valid(made.document):  # what a document said may be wrong; its events are told all the same
-        return _document(session_tree(tree.events, as_said=False), facts, kind)
+        told = _document(session_tree(tree.events, as_said=False), facts, kind)
+        return msgspec.structs.replace(told, losses=[*told.losses, *losses_of_words(tree.said)])
     return made
 
 
