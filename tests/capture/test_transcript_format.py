@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import orjson
 
 import harken
@@ -105,6 +106,23 @@ def test_what_a_captured_session_says_of_its_entries_is_written(tmp_path: Path) 
     assert [one.content for one in entries] == [line["content"] for line in lines]
     assert str(own.entry_id) == lines[-1]["entry_id"]
     assert [("ids of entries", 2)] == [(loss.what, loss.count) for loss in made.losses]
+
+
+def test_entries_that_were_written_before_and_new_ones_behind_them_are_all_written(tmp_path: Path) -> None:
+    said = [Prompt(content="a", message_id="1"), Response(content="A", message_id="2"), Prompt(content="b")]
+    before = formats.get("transcript-v1").write(said).data.splitlines()
+    with harken.open(tmp_path / "store") as repo, repo.session(tmp_path / "log.jsonl") as session:
+        for line in before[1:]:
+            session.dispatch(msgspec.json.decode(line, type=TranscriptEntry))
+        agent = session.root or ""
+        session.append([Response(content="B", agent_id=agent), Prompt(content="c", agent_id=agent)])
+        session.checkpoint()
+        made = repo.materialize(session.session_id, format="transcript-v1")
+
+    lines = [orjson.loads(line) for line in made.bytes.splitlines()]
+    assert ["A", "b", "B", "c"] == [line["content"] for line in lines]
+    assert [orjson.loads(line)["entry_id"] for line in before[1:]] == [line["entry_id"] for line in lines[:2]]
+    assert 4 == len({line["entry_id"] for line in lines})
 
 
 def test_usage_in_the_words_of_a_provider_is_not_taken_for_ours() -> None:

@@ -131,6 +131,7 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
     root: str | None = None
     names: dict[str, str] = {}
     numbers: Counter[str] = Counter()
+    free: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     made: dict[UUID, dict[str, Any]] = {}
     last: dict[str, dict[str, Any]] = {}
@@ -146,7 +147,11 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
         numbers[source] += 1
         if stored is None or stored in made:
             lost[_IDS] += were_entries
-            stored = derived_id(_SESSION, source, number)
+            free[source] = max(number, free[source])
+            # What was written before and came back has such an id, perhaps in another place than it had.
+            while derived_id(_SESSION, source, free[source]) in made:
+                free[source] += 1
+            stored = derived_id(_SESSION, source, free[source])
         entry = draft.entry(entry_id=stored, source=source, sequence=number)
         made[stored] = last[event.agent_id] = msgspec.to_builtins(entry, str_keys=True)
     losses = tuple(
