@@ -75,6 +75,27 @@ def test_an_agent_near_its_window_folds_its_oldest_turns(repo: Repo, tmp_path: P
     assert [f"question {number}" for number in range(20)] == everything
 
 
+def test_a_point_before_a_compaction_is_what_the_agent_knew_there(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    with repo.session(path) as session:
+        session.log_agent_created("root")
+        session.log_transcript_entry("root", {"role": "user", "content": "a"})
+        reply = session.log_transcript_entry("root", {"role": "assistant", "content": "A"})
+        session.log_transcript_edit("root", "compact", 2, content="They talked.")
+        session.log_transcript_entry("root", {"role": "user", "content": "b"})
+        last = session.log_transcript_entry("root", {"role": "assistant", "content": "B"})
+        session.checkpoint()
+        name = session.session_id
+
+    imported = memory_repo()
+    list(imported.import_sessions([path]))
+    for kept in (repo, imported):
+        known = [[e.content for e in heard(kept, f"{name}@{at}")] for at in (reply, last)]
+        assert [["a", "A"], ["They talked.", "b", "B"]] == known
+        assert ["delta", "compaction", "delta", "delta"] == [commit.commit_type for commit in kept.history(name)]
+    assert repo.commit(name).id == imported.commit(name).id
+
+
 def test_one_whose_window_nobody_knows_folds_nothing(repo: Repo, tmp_path: Path) -> None:
     for root in talk(repo, tmp_path / "s.jsonl", Talker(window=None), turns=10):
         assert 20 == len(root.transcript)

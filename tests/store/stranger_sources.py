@@ -336,7 +336,7 @@ def session_log(data):
             if plain and at > start:
                 opens = kind == "transcript_entry"
                 opens = opens and (role in ("user", "system") or (role == "assistant" and message != last))
-                opens = opens or action in ("truncate", "restore")
+                opens = opens or action in ("truncate", "restore", "compact")
                 opens = opens and agent == main and spoken
                 cuts = opens or at - start >= 256 * KIB
                 if cuts and waiting and not (opens and action == "truncate") and at - start < 16 * MIB:

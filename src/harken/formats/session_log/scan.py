@@ -4,8 +4,8 @@ Frozen: a better rule gets another name. A decision looks at this line and at ea
 that grows keeps every cut it had. The rule, with its vectors, is in FORMAT.md; in short:
 
     the main agent   the first one that is created or has an entry: the root, or the agent whose own lines these are
-    before a line    the main agent is told or says something, or what it was told is cut off or stands again, after
-                     it has said something; any line once the open delta has 256 KiB;
+    before a line    the main agent is told or says something, or its transcript is edited, after it has said
+                     something; any line once the open delta has 256 KiB;
                      both refused while any agent's call waits for its result, unless something is cut off
     after a line     a compaction of the main agent's transcript (the compaction commit repeats the line),
                      and its termination
@@ -159,8 +159,8 @@ class LogScanner:
         if agent_of(line) != self.now.main or not self._spoken:
             return False
         if line.get("event_type") != ENTRY:
-            # What is cut off was there when the agent had spoken, and what stands again was not.
-            return is_cut_back(line) or is_edit(line, "restore")
+            # What is cut off or folded was there when the agent had spoken, and what stands again was not.
+            return is_edit(line, "truncate", "compact", "restore")
         role = line.get("role")
         return role in ("user", "system") or (role == "assistant" and as_id(line.get("message_id")) != self._message)
 
@@ -303,9 +303,9 @@ def agent_of(line: LogLine) -> str:
     return as_id(line.get("agent_id")) or ""
 
 
-def is_edit(line: LogLine, action: str) -> bool:
-    """Whether a line edits a transcript in this way."""
-    return line.get("event_type") == "transcript_edit" and line.get("action") == action
+def is_edit(line: LogLine, *actions: str) -> bool:
+    """Whether a line edits a transcript in one of these ways."""
+    return line.get("event_type") == "transcript_edit" and line.get("action") in actions
 
 
 def is_cut_back(line: LogLine) -> bool:
