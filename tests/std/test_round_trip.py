@@ -363,6 +363,64 @@ def test_a_task_call_without_a_sub_session_makes_no_agent() -> None:
     told_twice(given)
 
 
+UNRECORDED: Json = {
+    "subagent_type": "Explore",
+    "tool_uses": 9,
+    "tokens_used": 15000,
+    "tools_breakdown": [{"tool_name": "Read", "count": 9}],
+}
+
+
+def with_unrecorded(given: Json) -> Json:
+    """A document with an agent of which its call alone tells, as the standard has it for a single `Task` call."""
+    asked = {"params": {"subagent_type": "Explore", "prompt": "Look around."}}
+    made = call("tool-009", 100, "Task", "interaction", input=asked, subagent_info=dict(UNRECORDED))
+    given["tool_calls"].append(made)
+    return given
+
+
+def unrecorded_in(given: Json) -> Json:
+    return next(one for one in given["tool_calls"] if one["call_id"] == "tool-009")
+
+
+def as_migrated(given: Json) -> Json:
+    who = {"agent_id": "main", "agent_type": "architect"}
+    how = {"mode": "single", "pattern": "master_worker", "orchestrator": who, "participants": []}
+    return {**given, "collaboration": how, "sub_sessions": [], "messages": []}
+
+
+@pytest.mark.parametrize("kind", ["std-001", "std-008", None])
+@pytest.mark.parametrize("make", [single, multi, lambda: as_migrated(single())])
+def test_what_a_document_says_of_an_agent_without_a_record_is_said_again(make: Any, kind: Any) -> None:
+    given, facts = with_unrecorded(make()), SessionFacts(title="Looks", name="2026-03-04-001-looks")
+    for _ in range(2):
+        made = document_of(events_of(dumps(given)), facts, kind)
+        given = made.document.data
+
+        info = unrecorded_in(given)["subagent_info"]
+        assert UNRECORDED == {key: value for key, value in info.items() if key != "sub_session_id"}
+        assert [] == [path for path in made.derived if "subagent_info" in path]
+        assert [] == [one for one in validate(made.document) if one.level == "error"]
+
+
+def test_calls_of_an_agent_that_are_recorded_are_counted_whatever_a_document_says() -> None:
+    given = multi()
+    given["tool_calls"][1]["subagent_info"] |= {**UNRECORDED, "subagent_type": "developer"}
+
+    info = exported_again(given)["tool_calls"][1]["subagent_info"]
+
+    assert (1, 15000, None) == (info["tool_uses"], info["tokens_used"], info.get("tools_breakdown"))
+
+
+def test_what_is_not_enough_to_tell_of_an_agent_is_set_aside() -> None:
+    given = with_unrecorded(multi())
+    del given["tool_calls"][-1]["subagent_info"]["tool_uses"]
+
+    made = unrecorded_in(exported_again(given))
+
+    assert (False, 15000) == ("subagent_info" in made, made["x_harken_old_subagent_info"]["tokens_used"])
+
+
 def test_an_output_that_breaks_the_standard_is_told_as_the_session_has_it() -> None:
     given = multi()
     given["sub_sessions"][0]["output"]["changes"]["files_created"] = [["src/clock.py"]]

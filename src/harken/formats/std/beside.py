@@ -12,7 +12,7 @@ from .checking.rules import validate
 from .document import Document, Json, kind_of
 from .findings import OLD
 from .models import MultiAgentSessionSummary
-from .parts import inner, text
+from .parts import inner, text, values
 
 _KEY = "x_harken_fields"
 _START = b'{"type":"session_document","x_harken_fields":'
@@ -58,7 +58,10 @@ _OF_CALL = frozenset(
     ]
 )
 _OF_OUTPUT = frozenset({"status", "result", "error"})
-_OF_AGENT = frozenset({"subagent_type", "sub_session_id", "tool_uses", "tools_breakdown"})
+_COUNTED_CALLS = frozenset({"tool_uses", "tools_breakdown"})
+_ASKED_OF_AGENT = frozenset({"subagent_type", "tool_uses"})
+_OF_AGENT = _COUNTED_CALLS | {"subagent_type", "sub_session_id"}
+"""What is counted of an agent whose calls are recorded, and told of it."""
 _SET_ASIDE = OLD + "call"
 
 
@@ -69,18 +72,26 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     fields = {OLD + key if key in _OLDER else key: value for key, value in fields.items()}
     if isinstance(summary := data.get("summary"), str) and summary.strip():
         fields[OLD + "summary"] = summary
+    recorded = _recorded(data)
+    kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
     found = {
         "fields": fields,
         "summary": {key: value for key, value in inner(data, "summary").items() if key not in _COUNTED},
         "agent": {key: value for key, value in inner(data, "agent").items() if key != "model_id"},
         "annotations": annotations,
-        "calls": {name: kept for name, call in calls.items() if isinstance(call, dict) and (kept := _call(call))},
+        "calls": {name: kept for name, kept in kept_calls.items() if kept},
     }
     kept = {key: value for key, value in found.items() if value}
     return {"type": "session_document", _KEY: kept} if kept else {}
 
 
-def _call(call: Json) -> Json:
+def _recorded(data: Json) -> frozenset[str]:
+    """The sub-sessions that have calls, and the calls that began them."""
+    subs = [sub for sub in values(data.get("sub_sessions")) if sub.get("tool_calls")]
+    return frozenset(text(sub, key) for sub in subs for key in ("sub_session_id", "triggered_by_call_id")) - {""}
+
+
+def _call(call: Json, recorded: frozenset[str]) -> Json:
     """What a call says beside its arguments and the words of its result."""
     kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL}
     given, output, info = inner(call, "input"), inner(call, "output"), inner(call, "subagent_info")
@@ -92,7 +103,9 @@ def _call(call: Json) -> Json:
     kept["output"] = {key: value for key, value in output.items() if key not in _OF_OUTPUT}
     if inner(output, "result").keys() - {"display"}:
         kept["output"]["result"] = output["result"]
-    kept["subagent_info"] = {key: value for key, value in info.items() if key not in _OF_AGENT}
+    is_recorded = not recorded.isdisjoint((text(info, "sub_session_id"), text(call, "call_id")))
+    of_agent = _OF_AGENT if is_recorded else {"sub_session_id"}
+    kept["subagent_info"] = {key: value for key, value in info.items() if key not in of_agent}
     return {key: value for key, value in kept.items() if value not in (None, {})}
 
 
@@ -111,6 +124,11 @@ def annotations_in(beside: Json) -> frozenset[str]:
     """The records of annotations, which the document has in a field."""
     found = beside.get("annotations")
     return frozenset(name for name in found if isinstance(name, str)) if isinstance(found, list) else frozenset()
+
+
+def agent_beside(beside: Json, record: str) -> Json:
+    """What the document says of the agent that the call of this record made."""
+    return inner(inner(inner(beside, "calls"), record), "subagent_info")
 
 
 def with_beside(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
@@ -141,12 +159,23 @@ def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
 
 def _with(call: Json, kept: Json) -> Json:
     made = {**kept, **call}
-    for key in ("input", "output", "subagent_info"):
+    for key in ("input", "output"):
         if key in call and (more := inner(kept, key)):
             made[key] = {**more, **call[key], **({"result": more["result"]} if "result" in more else {})}
         elif key not in call:
             made.pop(key, None)
+    if info := inner(kept, "subagent_info"):
+        made.pop("subagent_info")
+        info = _with_agent(inner(call, "subagent_info"), info)
+        made["subagent_info" if info.keys() >= _ASKED_OF_AGENT else OLD + "subagent_info"] = info
     return {**{key: made[key] for key in call}, **made}
+
+
+def _with_agent(info: Json, kept: Json) -> Json:
+    """What a call says of its agent. Where no call of the agent is recorded, the document alone knows how many it made;
+    else they are counted."""
+    known = _COUNTED_CALLS | info.keys() if info.get("tool_uses") else info.keys() - _COUNTED_CALLS
+    return {**info, **{key: value for key, value in kept.items() if key not in known}}
 
 
 def _aside(beside: Json, wrong: set[str]) -> Json:

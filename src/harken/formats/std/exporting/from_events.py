@@ -15,7 +15,7 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 from harken.formats.std.arguments import params_of
-from harken.formats.std.beside import annotations_in, with_beside
+from harken.formats.std.beside import agent_beside, annotations_in, with_beside
 from harken.formats.std.checking.rules import is_valid
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
@@ -257,7 +257,7 @@ class _Export:
         if not made:
             return data
         info = subagent_info(made[0])
-        if not made[0].is_recorded:
+        if not made[0].is_recorded and "tool_uses" not in agent_beside(self.tree.beside, event.message_id):
             self.derived.append(f"{list_path}[{place}].subagent_info.tool_uses")
         if not made[0].agent_type and not self.with_agents:  # with agents, it is told of the participant
             self.derived.append(f"{list_path}[{place}].subagent_info.subagent_type")
