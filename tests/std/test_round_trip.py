@@ -363,6 +363,18 @@ def test_a_task_call_without_a_sub_session_makes_no_agent() -> None:
     told_twice(given)
 
 
+@pytest.mark.parametrize("status", ["failed", "success"])
+@pytest.mark.parametrize("result", [{"display": "2 failed", "exit_code": 1}, {"display": "2 failed"}, {"tests": ["a"]}])
+def test_the_error_of_a_call_and_its_result_stay_two(result: Json, status: str) -> None:
+    given = multi()
+    given["tool_calls"][0]["output"] = {"status": status, "error": "exit code 1", "result": result}
+
+    again = exported_again(given)
+
+    told_twice(given)
+    assert given["tool_calls"][0]["output"] == again["tool_calls"][0]["output"]
+
+
 UNRECORDED: Json = {
     "subagent_type": "Explore",
     "tool_uses": 9,

@@ -12,7 +12,7 @@ from .checking.rules import validate
 from .document import Document, Json, kind_of
 from .findings import OLD
 from .models import MultiAgentSessionSummary
-from .parts import inner, text, values
+from .parts import inner, text, values, with_error
 
 _KEY = "x_harken_fields"
 _START = b'{"type":"session_document","x_harken_fields":'
@@ -101,12 +101,19 @@ def _call(call: Json, recorded: frozenset[str]) -> Json:
             key: value for key, value in given.items() if key != "params" and (key, value) != ("description", told)
         }
     kept["output"] = {key: value for key, value in output.items() if key not in _OF_OUTPUT}
-    if inner(output, "result").keys() - {"display"}:
-        kept["output"]["result"] = output["result"]
+    kept["output"] |= _words_of(output)
     is_recorded = not recorded.isdisjoint((text(info, "sub_session_id"), text(call, "call_id")))
     of_agent = _OF_AGENT if is_recorded else {"sub_session_id"}
     kept["subagent_info"] = {key: value for key, value in info.items() if key not in of_agent}
     return {key: value for key, value in kept.items() if value not in (None, {})}
+
+
+def _words_of(output: Json) -> Json:
+    """The result and the error of a call that are more than the words of both."""
+    result, error = inner(output, "result"), text(output, "error")
+    is_two = bool(result and error) and with_error(text(result, "display"), error) != text(result, "display")
+    kept = {"result": result} if is_two or result.keys() - {"display"} else {}
+    return {**kept, "error": error} if is_two else kept
 
 
 def is_beside(event: Event) -> bool:
@@ -161,7 +168,7 @@ def _with(call: Json, kept: Json) -> Json:
     made = {**kept, **call}
     for key in ("input", "output"):
         if key in call and (more := inner(kept, key)):
-            made[key] = {**more, **call[key], **({"result": more["result"]} if "result" in more else {})}
+            made[key] = {**more, **call[key], **{name: more[name] for name in ("result", "error") if name in more}}
         elif key not in call:
             made.pop(key, None)
     if info := inner(kept, "subagent_info"):
