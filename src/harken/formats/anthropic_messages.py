@@ -15,7 +15,8 @@ from harken.events.base import clean
 
 from .base import Format, Written
 from .claude_code.records import by_text
-from .kit.anthropic import BLOCKS, Block, Said, arrange, assistant_event, user_events
+from .kit.anthropic import BLOCKS, Block, assistant_event, user_events
+from .kit.anthropic_writing import Said, arrange
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
 

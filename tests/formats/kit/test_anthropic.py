@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken.events import Image, Prompt, ToolCall
-from harken.formats.kit.anthropic import Arranger, arrange
+from harken.formats.kit.anthropic_writing import Arranger, arrange
 
 
 class CountedSet(set[str]):

@@ -14,7 +14,7 @@ from harken.clock import to_datetime
 from harken.events import Event, Response
 from harken.events.messages import SHOWN
 from harken.formats.base import Written
-from harken.formats.kit.anthropic import Said, arrange
+from harken.formats.kit.anthropic_writing import Said, arrange
 from harken.formats.kit.jsonl import Record, encode, lines, parse
 from harken.ids import artifact_id
 

@@ -1,23 +1,16 @@
-"""Anthropic's messages: a content block as an event, and events as messages in turn with every call answered.
+"""Anthropic's messages: a content block as an event.
 
-Claude Code's files, its stream and the Messages API itself are read with the same table. What an event says that a
-message cannot say is counted as a loss.
+Claude Code's files, its stream and the Messages API itself are read with the same table.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-import orjson
-
-from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, join_parts, split_parts
-from harken.formats.base import Loss
+from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.base import clean, join_parts
 
 from .jsonl import encode
 
@@ -41,27 +34,8 @@ _SHOWN = ("image", "document", "search_result", "container_upload")
 RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _SAYS = {"text": RESPONSE, **dict.fromkeys(("thinking", "redacted_thinking"), THINKING), **dict.fromkeys(_CALLS, CALL)}
-STAND_IN = "No result of this call was recorded."
 _STANDARD = (None, "", "standard", "default", "not_available", "global")
-_BAD = re.compile(r"[^A-Za-z0-9_-]")
 _WAY = re.compile(r"[A-Za-z][\w.-]{0,31}", re.ASCII)  # what looks otherwise was put there by whoever cleaned the file
-
-WHY = {
-    "thinking": "it is sealed for the model and the session that made it",
-    "calls without a result": "each was answered with a stand-in, since a call must have a result",
-    "repeated calls": "the record is there twice",
-    "results without a call": "a result must follow its call",
-    "system instructions": "the runtime that goes on brings its own",
-    "notices": "they are for people, not for the model",
-    "pictures without content": "only a reference to them is known",
-    "files": "a message holds pictures and PDF documents alone",
-    "names of tools": "a character that is not allowed was replaced",
-    "blank texts": "an empty text is not sent",
-    "records of other agents": "a context holds what one agent knew",
-    "usage figures": "they stay with the session they were paid in",
-    "records that are no conversation": "they say nothing to the model",
-}
-"""What can be lost, and why."""
 
 
 def _text(block: Block, key: str) -> str:
@@ -230,199 +204,3 @@ def tool_result(block: Block, cause: str | None = None) -> ToolResult:
         images=images,
         cause=cause,
     )
-
-
-class Said(msgspec.Struct):
-    """A message: a user's, or an assistant's with the results of its calls."""
-
-    role: str
-    events: list[Event] = []
-    """Those it was made of, the first one giving time and model."""
-    blocks: list[Block] = []
-    results: list[tuple[str, Block, Event | None]] = []
-    """By call id, in the order they came."""
-    injected: str = ""
-    """What kind of injected text a user's message is."""
-    api_id: str = ""
-
-
-class Turns(msgspec.Struct):
-    """The conversation, and what it could not hold."""
-
-    messages: list[Said]
-    losses: tuple[Loss, ...]
-
-
-def arrange(events: Sequence[Event], *, thinking: bool = False) -> Turns:
-    """The events as messages in turn. Reasoning is left out unless asked for."""
-    return Arranger(thinking).run(events)
-
-
-class Arranger:
-    """Puts events in turn, one at a time; an API with other rules changes the methods that have no underscore."""
-
-    longest_name, why = 128, WHY
-    message_of: Callable[[Event], str] = staticmethod(attrgetter("api_id"))
-
-    def __init__(self, thinking: bool = True) -> None:
-        self._thinking = thinking
-        self._said: list[Said] = []
-        self._current: Said | None = None
-        self._open: dict[str, list[tuple[Said, deque[str]]]] = {}
-        """Calls by the id their result will name: the messages they are in, and the ids they were given."""
-        self._used: set[str] = set()
-        self._alike: Counter[str] = Counter()  # by the id that several calls have, how often one was made of it
-        self._told: set[tuple[str, str]] = set()
-        self.lost: Counter[str] = Counter()
-
-    def run(self, events: Sequence[Event]) -> Turns:
-        whose = next((e.agent_id for e in events if isinstance(e, Prompt | Response | ToolCall)), "")
-        for event in events:
-            if event.agent_id != whose and isinstance(event, Prompt | Response | ToolCall | ToolResult | Thinking):
-                self.lost["records of other agents"] += 1
-            else:
-                self._take(event)
-        for said, call in ((said, call) for alike in self._open.values() for said, calls in alike for call in calls):
-            self.lost["calls without a result"] += 1
-            said.results.append((call, _result(call, STAND_IN, is_error=True), None))
-        return Turns([said for said in self._said if said.blocks], self.losses())
-
-    def losses(self) -> tuple[Loss, ...]:
-        return tuple(Loss(what=what, count=count, why=self.why[what]) for what, count in self.lost.items() if count)
-
-    def add(self, said: Said) -> None:
-        """A message that is no part of the one being said."""
-        self._current = None
-        self._said.append(said)
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case Prompt():
-                self._prompt(event)
-            case Response():
-                if event.content.strip():
-                    self._assistant(event).blocks.append({"type": "text", "text": event.content})
-                else:
-                    self.lost["blank texts"] += 1
-            case Thinking() if self._thinking:
-                self._assistant(event).blocks.append(_thought(event))
-            case Thinking():
-                self.lost["thinking"] += 1
-            case ToolCall():
-                self._call(event)
-            case ToolResult():
-                self._answer(event)
-            case System(subtype="instructions"):
-                self.instructions(event)
-            case System() | Error():
-                self.lost["notices"] += 1
-            case Metric():
-                self.lost["usage figures"] += 1
-            case _:
-                self.lost["records that are no conversation"] += 1
-
-    def instructions(self, event: System) -> None:
-        self.lost["system instructions"] += 1
-
-    def _prompt(self, event: Prompt) -> None:
-        blocks = self._blocks(event.content, event.images)
-        self._current = None
-        if not blocks:
-            self.lost["blank texts"] += 1
-            return
-        kind = (event.origin or "injected") if event.source == "injected" else ""
-        self.add(Said("user", [event], blocks, injected=kind))
-
-    def _assistant(self, event: Event) -> Said:
-        """The message this belongs to: the one being said, unless tools answered since or the API says otherwise."""
-        current = self._current
-        key = self.message_of(event)
-        same = current is not None and bool(key) and key == current.api_id
-        other = current is not None and bool(key) and key != current.api_id
-        if current is None or (not same and (other or _is_over(current, event))):
-            current = self._current = Said("assistant", [], [], [], api_id=key)
-            self._said.append(current)
-        current.events.append(event)
-        return current
-
-    def _call(self, event: ToolCall) -> None:
-        if event.id and event.api_id and (event.api_id, event.id) in self._told:
-            # The same call of the same message: a copy of the record, not a second call.
-            self.lost["repeated calls"] += 1
-            return
-        self._told.add((event.api_id, event.id))
-        said = self._assistant(event)
-        call = named = _BAD.sub("_", event.id) or "call"
-        while call in self._used:
-            self._alike[named] += 1
-            call = f"{named}_{self._alike[named] + 1}"
-        self._used.add(call)
-        name = _BAD.sub("_", event.name)[: self.longest_name] or "tool"
-        if name != event.name:
-            self.lost["names of tools"] += 1
-        said.blocks.append({"type": "tool_use", "id": call, "name": name, "input": arguments(event.input)})
-        alike = self._open.setdefault(event.id, [])
-        if not alike or alike[-1][0] is not said:
-            alike.append((said, deque()))
-        alike[-1][1].append(call)
-
-    def _answer(self, event: ToolResult) -> None:
-        if not (alike := self._open.get(event.id)):
-            self.lost["results without a call"] += 1
-            return
-        said, calls = alike[-1]  # of calls with one id the last message's are answered, in their order
-        call = calls.popleft()
-        if not calls:
-            alike.pop()
-        blocks = self._blocks(event.output, event.images)
-        content = blocks if any(block["type"] != "text" for block in blocks) else event.output
-        said.results.append((call, _result(call, content, is_error=event.is_error), event))
-
-    def _blocks(self, text: str, images: Sequence[Image]) -> list[Block]:
-        blocks: list[Block] = []
-        for part in split_parts(text, images):
-            if isinstance(part, str):
-                blocks += [{"type": "text", "text": part}] if part.strip() else []
-            elif block := self.picture(part):
-                blocks.append(block)
-        return blocks
-
-    def picture(self, image: Image) -> Block | None:
-        """The picture or document as a block of a message."""
-        if not image.data and not image.is_public:
-            self.lost["pictures without content"] += 1
-            return None
-        media = image.media_type or "image/png"
-        if media != PDF and not media.startswith("image/"):
-            self.lost["files"] += 1
-            return None
-        inside = {"type": "base64", "media_type": media, "data": image.data}
-        kind = "document" if media == PDF else "image"
-        return {"type": kind, "source": inside if image.data else {"type": "url", "url": image.url}}
-
-
-def _is_over(said: Said, event: Event) -> bool:
-    """Words behind a call are a new message's, whether or not the call was answered."""
-    if isinstance(event, ToolCall):
-        return bool(said.results)
-    return bool(said.results) or any(block["type"] == "tool_use" for block in said.blocks)
-
-
-def arguments(text: bytes) -> dict[str, Any]:
-    """A call's arguments as the object the API wants; anything else is put inside one."""
-    try:
-        value = orjson.loads(text or b"{}")
-    except orjson.JSONDecodeError:
-        return {"input": text.decode("utf-8", "replace")}
-    return value if isinstance(value, dict) else {"input": value}
-
-
-def _thought(event: Thinking) -> Block:
-    if event.content or not event.signature:
-        return {"type": "thinking", "thinking": event.content, "signature": event.signature}
-    return {"type": "redacted_thinking", "data": event.signature}
-
-
-def _result(call: str, content: str | list[Block], *, is_error: bool) -> Block:
-    block: Block = {"type": "tool_result", "tool_use_id": call, "content": content}
-    return block | {"is_error": True} if is_error else block

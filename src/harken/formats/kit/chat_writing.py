@@ -18,7 +18,8 @@ from harken.events import Event, Image, Output, System, Thinking, ToolCall
 from harken.events.base import clean
 from harken.formats.base import Loss, message_key
 
-from .anthropic import PDF, WHY, Arranger, Block, Said
+from .anthropic import PDF, Block
+from .anthropic_writing import WHY, Arranger, Said
 from .chat import FIELDS, SOUNDS, is_sendable
 from .jsonl import Record, parse
 from .openai import url_of
