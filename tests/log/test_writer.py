@@ -356,14 +356,14 @@ class TestAcknowledgement:
 
 ENDING = """
 import sys, time
-from harken.log import Session, disk
+from harken.log import Session, syncing
 
 apart = {}  # a function of this module would keep the session alive until nothing can be closed any more
 exec("import time\\ndef slow(fd): time.sleep(0.5)", apart)
-disk._sync = apart["slow"]
+syncing.sync = apart["slow"]
 session = Session(sys.argv[1], ack="os")
 session.log_agent_created("agent_001")
-time.sleep(disk.SYNC_AFTER_SECONDS + 0.1)
+time.sleep(syncing.SYNC_AFTER_SECONDS + 0.1)
 """
 
 

@@ -11,29 +11,25 @@ the session again reads what is really there.
 
 from __future__ import annotations
 
-import atexit
 import errno
 import fcntl
 import os
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harken.errors import BadRequest, Closed, HarkenError, Locked, NotFound, Poisoned
 from harken.files import sync_folder
 from harken.formats.session_log import LogRecord, may_be_log, read_records
 
+from . import syncing
+from .syncing import BackgroundSync
+
 Ack = Literal["disk", "os"]
 
 CHUNK = 64 * 1024
-SYNC_AFTER_SECONDS = 0.05
-SYNC_AFTER_LINES = 256
-
-_sync = getattr(os, "fdatasync", os.fsync)
 
 
 def chunks(fd: int, *, start: int = 0, end: int | None = None, size: int = CHUNK) -> Iterator[bytes]:
@@ -167,7 +163,7 @@ class LogWriter:
         self._forks = _forks
         self._poison: str | None = None
         self._fd = -1
-        self._syncer = _Syncer()
+        self._syncer: BackgroundSync | None = None
         try:
             self._fd = self._open()
             self._claim()
@@ -178,6 +174,7 @@ class LogWriter:
             elif not may_be_log(self.chunks()):
                 raise BadRequest(f"{path} is not a session log", hint="nothing was written to it; give another path")
             if ack == "os":
+                self._syncer = BackgroundSync()
                 self._syncer.start(self._fd)
         except OSError as problem:
             self.close()
@@ -239,7 +236,7 @@ class LogWriter:
 
     def append(self, lines: bytes, count: int = 1) -> None:
         """Put whole lines at the end; when this returns they are acknowledged."""
-        if self._poison is not None or self._fd < 0 or self._syncer.failure is not None or self._forks != _forks:
+        if self._poison is not None or self._fd < 0 or self._forks != _forks or (self._syncer and self._syncer.failure):
             self._refuse()
         try:
             written = os.write(self._fd, lines)
@@ -247,10 +244,10 @@ class LogWriter:
             if written != len(lines):
                 self._write_on(memoryview(lines)[written:])
             if self.ack == "disk":
-                _sync(self._fd)
+                syncing.sync(self._fd)
         except OSError as problem:
             raise self._poisoned(problem) from problem
-        if self.ack == "os":
+        if self._syncer is not None:
             self._syncer.wrote(count)
 
     def _write_on(self, rest: memoryview) -> None:
@@ -266,13 +263,14 @@ class LogWriter:
         """Return when everything appended so far is on disk."""
         self._refuse()
         try:
-            self._syncer.flush()
+            if self._syncer is not None:
+                self._syncer.flush()
         except OSError as problem:
             raise self._poisoned(problem) from problem
 
     def _refuse(self) -> None:
         """Raise what stands in the way of writing, if anything does."""
-        if self._poison is None and self._syncer.failure is not None:
+        if self._poison is None and self._syncer is not None and self._syncer.failure is not None:
             raise self._poisoned(self._syncer.failure)
         if self._poison is not None:
             raise Poisoned(self._poison, hint=_AGAIN)
@@ -298,7 +296,7 @@ class LogWriter:
             if mine and self._fd >= 0 and self._poison is None:
                 self.flush()
         finally:
-            if mine:
+            if mine and self._syncer is not None:
                 self._syncer.stop()
             if self._fd >= 0:
                 if mine:  # a child that was forked off meanwhile has the file open, and would keep it locked
@@ -326,90 +324,3 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 _AGAIN = "nothing acknowledged is lost; close this session and load the file again to go on"
-
-
-class _Syncer:
-    """Calls fdatasync in the background, soon after something was written.
-
-    Only the writer changes `_written`, and `_synced` changes under a lock, so that no line has to take one. The thread
-    is woken through queues that are one step for the interpreter: a signal in the middle of `threading.Event.set` would
-    leave its lock taken, and whoever closes the session waiting for ever.
-    """
-
-    def __init__(self) -> None:
-        self.fd = -1
-        self.failure: OSError | None = None
-        self._written = 0
-        self._synced = 0
-        self._awake = False
-        self._hurried = False
-        self._stopped = False
-        self._wake: SimpleQueue[None] = SimpleQueue()
-        self._hurry: SimpleQueue[None] = SimpleQueue()
-        self._syncing = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
-
-    def start(self, fd: int) -> None:
-        """Begin to look after a file."""
-        self.fd = fd
-        _running.add(self)
-        self._thread.start()
-
-    def wrote(self, count: int) -> None:
-        """Lines were written."""
-        self._written += count
-        if not self._awake:
-            self._awake = True
-            self._wake.put(None)
-        if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurried:
-            self._hurried = True
-            self._hurry.put(None)
-
-    def flush(self) -> None:
-        """Return when all of them are on disk."""
-        if self._written > self._synced:
-            self._sync()
-        if self.failure is not None:
-            raise self.failure
-
-    def stop(self) -> None:
-        """End the thread."""
-        _running.discard(self)
-        self._stopped = True
-        self._hurry.put(None)
-        self._wake.put(None)
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped and self.failure is None:
-            self._wake.get()
-            with suppress(Empty):
-                self._hurry.get(timeout=SYNC_AFTER_SECONDS)
-            # Before the sync: a line written from now on is a reason to wake again, and to hurry.
-            self._awake = self._hurried = False
-            if self._written > self._synced:
-                self._sync()
-
-    def _sync(self) -> None:
-        # One at a time, so that whoever comes second knows whether the first one failed.
-        with self._syncing:
-            goal = self._written
-            if self.failure is None:
-                try:
-                    _sync(self.fd)
-                    self._synced = goal
-                except OSError as problem:
-                    self.failure = problem
-
-
-_running: set[_Syncer] = set()
-"""Those whose thread was started and not ended."""
-
-
-@atexit.register
-def _end_threads() -> None:
-    """The program ends, and perhaps closed nothing. Daemon threads are soon cut off wherever they are, also in a sync
-    whose lock they hold: whoever closed the file then would wait for it for ever."""
-    for syncer in tuple(_running):
-        syncer.stop()
