@@ -27,19 +27,9 @@ from . import is_registered, memory, names
 from .base import Identity, Runtime
 from .files import Unfit, Unreadable, bytes_to_read, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
+from .made_from import why_made
 from .memory import ImportResult
-from .sources import (
-    Claimed,
-    NotClaimed,
-    Part,
-    Reading,
-    Refused,
-    Restarted,
-    Resumption,
-    SourceChanged,
-    made_from,
-    read_source,
-)
+from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
 
 if TYPE_CHECKING:
     from .linking import Linker
@@ -217,9 +207,8 @@ class Importer:
                 self._done.append(memory.failed(ids.source_within(file, said.key), said.why, said.hint))
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
-                if not named and (why := made_from(runtime, path)):
-                    self._done.append(memory.skipped(file, why))
-                    return
+                if not named and runtime.read.made_from and (why := why_made(runtime, path)):
+                    return self._done.append(memory.skipped(file, why))
             elif isinstance(said, Restarted):
                 assert runtime is not None and known is not None
                 item = self._item(file, runtime, known)

@@ -361,22 +361,6 @@ def _not_claimed(file: OpenFile, head: bytes, asked: set[str]) -> NotClaimed:
     return NotClaimed(why=why, hint=f"ask for {found[0].name}, or for no runtime by name", stamp=file.stamp)
 
 
-def made_from(runtime: Runtime, path: Path) -> str:
-    """Why a file is not imported with the folder it lies in: what it was made from lies beside it. Else nothing: a log
-    that is empty, or no session, cannot stand for the document."""
-    if not (ending := runtime.read.made_from):
-        return ""
-    origin = path.with_name(path.name.removesuffix(path.suffix) + ending)
-    try:
-        with OpenFile(origin) as file:
-            head = file.read(0, HEAD)
-    except HarkenError:
-        return ""
-    known = (one for one in map(get, names()) if may_claim(one, head))
-    is_session = best((one, claim_of(one, head, origin)) for one in known) is not None
-    return f"it is made from {origin.name}, which has more" if is_session else ""
-
-
 def read_source(
     path: Path, runtimes: Sequence[Runtime], since: Resumption | None = None, now: clock.Clock = clock.now
 ) -> Reading:
