@@ -12,12 +12,13 @@ The packages, in the order data meets them. A package may import those after its
     store                                                          bytes by hash, commits, names; knows no event
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate
     runtimes   <- events formats store context                     where sessions lie; import, watch, run, resume
-    views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
+    views      <- events formats log analytics                     folds for people
     index      <- events formats store context analytics           words, rows and numbers in a file beside the store
     repo       <- events secrets formats log agents store context runtimes views analytics index   operations
     api        <- events secrets formats log agents store context runtimes views analytics index repo   typed operations
-    cli        <- formats views repo api                           one file per command
+    service    <- events api repo views                            the operations behind HTTP and a Unix socket
+    cli        <- formats views repo api service                   one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 
 A test compares this map with the imports: what nobody uses is not on it.

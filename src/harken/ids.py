@@ -218,6 +218,13 @@ _DIGITS = "0123456789abcdef"
 _SAFE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+def token_hash(secret: str) -> str:
+    """By which a token is known again: SHA-256, 64 hex digits. It is long and random, so no salt is needed."""
+    from hashlib import sha256  # loading it takes longer than a question to the index
+
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def short_digest(data: bytes) -> str:
     """The first 16 digits of the name of these bytes: enough to know them again among a few."""
     return artifact_id(data)[:16]
@@ -281,3 +288,11 @@ def tops(parents: Mapping[str, str]) -> dict[str, str]:
             at = parents[at] if parents[at] in parents else at
         found.update(dict.fromkeys(passed, found.get(at, at)))
     return found
+
+
+def integrity(text: str) -> str:
+    """The name of a script or a style by which a page's policy allows it."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -22,16 +19,12 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.text import CONTROL, width_of
-from harken.views import markdown, page, plain
+from harken.views import markdown, plain
 from harken.views.documents import DocumentFoot, DocumentHead, DocumentWriter, PictureFile
 from harken.views.story import SessionStory
 from support.hostile import EVIL, PIXEL, evil_events
 from support.markdown import HtmlTokens
 
-OURS = {
-    "html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "time", "div", "p", "pre",
-    "details", "summary", "b", "code", "span", "hr", "img", "footer",
-}  # fmt: skip
 HEAD = DocumentHead(title="t", facts=(("Session", "s"),))
 NOTHING = DocumentFoot(masked={}, left_out={}, losses=())
 
@@ -46,16 +39,6 @@ EVIL_HEAD = DocumentHead(title=EVIL, facts=(("Session", EVIL),))
 
 @pytest.mark.parametrize("first", [EVIL, None], ids=["nested", "flat"])
 class TestHostile:
-    def test_nothing_runs_or_loads_in_a_page(self, first: str | None) -> None:
-        text = written(page.PageWriter(), evil_events(), first, EVIL_HEAD)
-
-        found = HtmlTags(text)
-
-        assert OURS >= found.tags
-        assert {"class", "charset", "http-equiv", "content", "name", "lang", "alt", "src"} >= found.attributes
-        assert {"data:image/png;base64,"} == {source[:22] for source in found.sources}
-        assert not CONTROL.search(text)
-
     def test_only_our_markup_is_in_markdown(self, first: str | None) -> None:
         text = written(markdown.MarkdownWriter("pictures"), evil_events(), first, EVIL_HEAD)
 
@@ -74,31 +57,6 @@ class TestHostile:
         assert not CONTROL.search(text)
         assert [] == [line for line in text.split("\n") if sum(map(width_of, line)) > plain.COLUMNS]
         assert ">>> sub-agent x" not in text.split("\n")
-
-
-class HtmlTags(HTMLParser):
-    """Which tags and attributes a page has."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.sources: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self.sources += [value or "" for name, value in attrs if name == "src"]
-
-
-def test_the_policy_of_a_page_allows_its_own_style_and_nothing_else() -> None:
-    digest = base64.b64encode(hashlib.sha256(page.STYLE.encode()).digest()).decode()
-
-    assert page.STYLE_HASH == f"sha256-{digest}"
-    assert page.POLICY.startswith("default-src 'none';")
-    assert f'content="{page.POLICY}"' in written(page.PageWriter(), [])
 
 
 def test_a_call_and_its_result_stand_together_and_folded() -> None:
@@ -122,7 +80,7 @@ def test_a_failed_call_and_one_without_a_result_say_so() -> None:
         ToolCall(message_id="3", id="b", name="Read", input=b"{"),
     ]
 
-    for writer in (markdown.MarkdownWriter(), page.PageWriter(), plain.PlainWriter()):
+    for writer in (markdown.MarkdownWriter(), plain.PlainWriter()):
         text = written(writer, events)
         assert ["failed", "no result"] == re.findall(r"(?<![a-z])(failed|no result)(?=\)|<)(?!</p)", text)
 

@@ -61,7 +61,7 @@ def of(events: Iterable[Event]) -> Compactions:
         if event.time is not None:
             times.append(event.time)
             begun.setdefault(event.agent_id, event.time)
-        if isinstance(event, Metric) and _is_request(event):
+        if isinstance(event, Metric) and is_request(event):
             tokens = event.tokens.possible.prompt
             if tokens:
                 key = event.request_key if event.api_id else ("", str(len(curve)))
@@ -84,7 +84,8 @@ def of(events: Iterable[Event]) -> Compactions:
     )
 
 
-def _is_request(metric: Metric) -> bool:
+def is_request(metric: Metric) -> bool:
+    """Whether it tells of one request of the agent itself."""
     others = metric.of_process or metric.scope in (EMBEDDED, AGENT, AGENTS, TOTAL)
     return not others and metric.model != SYNTHETIC
 

@@ -17,14 +17,16 @@ def names_agents(format: str) -> bool:
     return format == events_v1.FORMAT.name or (known is not None and known.tells_agents)
 
 
-def handed_down(store: Store, tip: str) -> dict[str, Commit]:
-    """The contexts that a whole chain goes on from, nearest first, by what their records are called after there."""
+def handed_down(store: Store, tip: str, root: str = "") -> dict[str, Commit]:
+    """The contexts that a whole chain goes on from, nearest first, by what their records are called after there.
+    `root` is the first commit of the chain, where that is known: a walk takes time."""
     found: dict[str, Commit] = {}
     names, seen = Callers(), {tip}
-    while tip and isinstance(given := inherited(store, store.walk(tip)[-1].id), Commit) and given.id not in seen:
+    root = root or (store.walk(tip)[-1].id if tip else "")
+    while root and isinstance(given := inherited(store, root), Commit) and given.id not in seen:
         seen.add(given.id)
         found[names(given)] = given
-        tip = given.id
+        root = store.walk(given.id)[-1].id
     return found
 
 

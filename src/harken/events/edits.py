@@ -26,6 +26,8 @@ SUMMARY = "compaction"
 """The `origin` of the prompt that stands where a compaction folded something away."""
 SUMMARIES = frozenset({SUMMARY, "compact_summary"})
 """The same of every runtime."""
+COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_truncated", "compact_summary"})
+"""The `subtype` of the `system` events that tell of a conversation that was made shorter."""
 INSTRUCTIONS = "instructions"
 """The `subtype` of the `system` event that a model sees; any other is a notice of the runtime."""
 

@@ -8,13 +8,12 @@ record without a name can be called after its place: `commits."end"` says where 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Container, Iterable, Sequence
 
+from harken.analytics.transcript_rows import NO_ROWS, RowShape
 from harken.context import project_of
 from harken.context.chains import SUPERSEDED_BY, is_superseded
-from harken.context.readable import for_readers
+from harken.context.readable import contents_of
 from harken.context.walk import RESETS, SNAPSHOT, named, places
 from harken.errors import BadRequest, Corrupt, Forgotten, HarkenError
 from harken.formats import Format, find, problem
@@ -23,6 +22,7 @@ from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 from . import rows
 from .carried import Continuations
 from .progress import OutdatedIndex
+from .row_shapes import step_shape
 from .writing import CommitNumbers, RowWriter
 
 CHANGES = 1000
@@ -116,7 +116,7 @@ class Batch:
 
     def _take_commits(self, commits: Sequence[Commit]) -> None:
         self._numbers.look_up([commit.id for commit in commits])
-        for commit, data in _contents(self._store, commits):
+        for commit, data in contents_of(self._store, commits):
             if not rows.is_storable(commit.session_id):
                 self._note(commit.id, commit.artifact, commit.session_id, _NO_TEXT)
                 continue
@@ -136,17 +136,19 @@ class Batch:
         begin = before
         if commit.parent and commit.commit_type in RESETS:
             if commit.commit_type == SNAPSHOT or self._delta_of(commit.parent).endswith(data):
-                self._add_commit(commit, before)  # the chain below says all of it
+                self._add_commit(commit, before, NO_ROWS)  # the chain below says all of it
                 return
             begin = None
         events = format.read_delta(data)
         if format.names_stored:
             events = list(named(format, events, begin))
         end = before if begin is None else begin + places(format, data)
-        number, session = self._add_commit(commit, end)
+        session = self._session_number(commit)
+        messages = list(rows.message_rows(events, self._names(commit, format, data, session, begin)))
+        resets = bool(commit.parent) and commit.commit_type in RESETS
+        number = self._add_commit(commit, end, step_shape(events, begin, resets=resets, messages=messages))
         if _is_document(format):
             self._rows.reopen(rows.results(events), session)
-        messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
         own = self._without_carried(messages, commit, (session, number), begin)
         self._rows.add(own, session, number, commit.session_id or commit.id)
         self._rows.add_results(rows.results(events), session)
@@ -158,7 +160,7 @@ class Batch:
         found = {name: one for name, one in _by_name(self._store, names).items() if _is_document(find(one.format))}
         notes = self._store.annotations_of(list(found)) if found else {}
         gone = {name for name in found if is_superseded(notes[name])}
-        for commit, data in _contents(self._store, [found[name] for name in gone]):
+        for commit, data in contents_of(self._store, [found[name] for name in gone]):
             if not isinstance(data, HarkenError):
                 names_of = rows.RecordNames(commit.session_id or commit.id, commit.id, 0)
                 self._rows.drop(rows.message_rows(self._format(commit).read_delta(data), names_of), commit.id)
@@ -220,11 +222,13 @@ class Batch:
                 return b""
         return self._last[1]
 
-    def _add_commit(self, commit: Commit, end: int | None) -> tuple[int, int | None]:
-        """The numbers of the commit and of its session."""
-        session = self._rows.session(name) if (name := self._session_of(commit)) else None
+    def _add_commit(self, commit: Commit, end: int | None, shape: RowShape | None) -> int:
+        """The number of the commit."""
         self._ends[commit.id] = end
-        return self._numbers.add(commit.id, session, end), session
+        return self._numbers.add(commit.id, self._session_number(commit), end, shape)
+
+    def _session_number(self, commit: Commit) -> int | None:
+        return self._rows.session(name) if (name := self._session_of(commit)) else None
 
     def _session_of(self, commit: Commit) -> str:
         """The session of a commit. One that another runtime's session made way for is called after its runtime now,
@@ -258,7 +262,7 @@ class Batch:
         format = find(commit.format)
         known = info is not None and begin is not None and (format is None or format.places is len)
         size = info.size if info is not None else 0
-        self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None)
+        self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None, None)
 
     def _note(self, commit: str, artifact: str, session: str, why: str, *, damaged: int = False) -> None:
         """Write down what cannot be read; `damaged` as the table has it."""
@@ -376,27 +380,3 @@ def _cut(changes: Sequence[Change], sizes: dict[str, int], limit: int) -> Sequen
         if total > limit and place:
             return changes[:place]
     return changes
-
-
-def _contents(store: Store, commits: Sequence[Commit]) -> Iterator[tuple[Commit, bytes | HarkenError]]:
-    """The bytes of each commit's delta for a reader, or why they cannot be had; one after the other."""
-    for _, group in groupby(commits, key=attrgetter("format")):
-        same = list(group)
-        large = for_readers(store, same)
-        done = 0
-        while done < len(same):
-            try:
-                for data in store.get_many([commit.artifact for commit in same[done:]], large=large):
-                    yield same[done], data
-                    done += 1
-            except HarkenError:
-                # One of them is at fault, and perhaps not this one.
-                yield same[done], _content(store, same[done], large)
-                done += 1
-
-
-def _content(store: Store, commit: Commit, large: object) -> bytes | HarkenError:
-    try:
-        return large(commit.artifact) if callable(large) else store.get(commit.artifact)
-    except HarkenError as problem:
-        return problem

@@ -139,7 +139,7 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
         if compacted and event.message_id == compacted and type(event) is not System:
             role, tool, more = SYSTEM, "", None  # said before, and put in the place of the conversation by the runtime
         name, index = event.message_id, event.index
-        record = _in_chain(name, names.begin) if name[:1] == "@" else name
+        record = in_chain(name, names.begin) if name[:1] == "@" else name
         alike = names.alike(name) if names.alike is not None and name else ""
         if alike:
             key = key_of(alike, "", index)
@@ -171,7 +171,7 @@ def _model(event: Event, models: Mapping[str, str]) -> str | None:
 _WRITTEN = (Response, Thinking, ToolCall)
 
 
-def _in_chain(name: str, begin: int | None) -> str:
+def in_chain(name: str, begin: int | None) -> str:
     """The name of a record that a reader called after its place in the delta, as the chain calls it."""
     place = place_in(name)
     return name if place is None else "" if begin is None else f"@{begin + place}"
@@ -261,8 +261,8 @@ def what(given: Any) -> str:
 def _flow(event: Event, begin: int | None) -> tuple[str, str] | None:
     """Whose words these are, or what made somebody say them to an agent."""
     if event.substance is not None:
-        return _in_chain(event.substance, begin), "substance"
-    return (_in_chain(causes[0], begin), "cause") if (causes := event.causes()) else None
+        return in_chain(event.substance, begin), "substance"
+    return (in_chain(causes[0], begin), "cause") if (causes := event.causes()) else None
 
 
 def _compaction(metadata: bytes) -> CompactionRow:

@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 8
+VERSION = 9
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -70,8 +70,14 @@ CREATE TABLE commits (
   n INTEGER PRIMARY KEY,
   "commit" BLOB NOT NULL UNIQUE,                           -- its full name
   session INTEGER,                                         -- NULL where the commit names none
-  "end" INTEGER                                            -- the place in its chain behind its delta; NULL if unknown
+  "end" INTEGER,                                           -- the place in its chain behind its delta; NULL if unknown
+  rows TEXT,                                               -- a letter for each row of a transcript; NULL if not read
+  agents TEXT,                                             -- whose rows they are; NULL where all are the chain's own
+  marks TEXT,                                              -- what an outline names of them, as JSON
+  names BLOB,                                              -- what their records are called, 32 bits each
+  beside BLOB                                              -- records without a row: that before which each stands
 );
+CREATE INDEX commits_by_session ON commits (session);
 CREATE TABLE problems (
 "commit" TEXT, artifact TEXT NOT NULL, session TEXT, why TEXT,
 damaged INTEGER NOT NULL,                                -- 0: evicted, or of a format that is not here; -1: forgotten
@@ -94,6 +100,7 @@ CREATE TABLE messages (
   size INTEGER NOT NULL,                                   -- characters
   sum INTEGER NOT NULL                                     -- tells whether the text is the same
 );
+CREATE INDEX messages_by_session ON messages (session, role);
 CREATE TABLE copies (
   message INTEGER, session INTEGER, record TEXT,           -- the record that says it again there
   "commit" INTEGER,

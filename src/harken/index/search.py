@@ -8,7 +8,7 @@ come from the store, and only those of the hits that are shown are read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -106,8 +106,10 @@ def search(
     limit: int,
     present: int,
     snippets: bool = True,
+    choose: Callable[[Sequence[Hit]], Container[int]] | None = None,
 ) -> SearchResult:
-    """The best hits, each with a piece of its text unless that is not wanted."""
+    """The best hits, each with a piece of its text unless that is not wanted, or only of those whose places `choose`
+    gives."""
     limits = limits_of(index, query, present)
     ranked = max(RANKED, 2 * limit)
     candidates = _candidates(index, query, limits.messages, ranked)
@@ -124,6 +126,12 @@ def search(
     chosen = _details(index, best if exact else best[:limit], limits.sessions)
     if not snippets:
         return SearchResult(hits=[hit for hit, _ in chosen], more=more, reached=reached)
+    if choose is not None:
+        hits, wanted_texts = [hit for hit, _ in chosen[:limit]], choose([hit for hit, _ in chosen[:limit]])
+        places = {place.n: at for at, (_, place) in enumerate(chosen[:limit]) if at in wanted_texts}
+        for n, text in read_texts(store, [chosen[at][1] for at in places.values()]):
+            hits[places[n]] = _with_text(hits[places[n]], _shown(text, query))
+        return SearchResult(hits=hits, more=more, reached=reached)
     shown = {n: _shown(text, query) for n, text in read_texts(store, [place for _, place in chosen])}
     if exact:  # a stable sort: those that have the name letter for letter come first
         chosen.sort(key=lambda one: not shown[one[1].n].exact)
@@ -160,7 +168,7 @@ def _candidates(index: StoreIndex, query: Query, limits: Condition, most: int) -
     if expression := query.expression:
         tables, number, rank = "words", "words.rowid", "bm25(words)"
         if limits.sql:  # without filters the words alone tell, and nothing has to be looked up
-            tables = f"words JOIN messages m ON m.n = words.rowid{sessions}"
+            tables = f"words CROSS JOIN messages m ON m.n = words.rowid{sessions}"  # the words first
         where.append("words MATCH ?")
         values.append(expression)
     else:

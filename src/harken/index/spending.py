@@ -27,8 +27,10 @@ from . import totals
 from .file import StoreIndex
 from .totals import QUARTER
 
+DAY = 24 * 3600 * clock.SECOND
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
 PER = ("runtime", "template")
+SPLIT = ("project", "model", "runtime")
 _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _ROWS = f"""
 SELECT session, model, agent, time, several, {_TOKENS}
@@ -45,6 +47,8 @@ class UsageWindow(msgspec.Struct, frozen=True, kw_only=True):
     """The first instant that is no longer in it."""
     project: str = ""
     """Only of sessions in this folder or below it, or in one that is called so."""
+    model: str = ""
+    """Only of this model."""
 
     @property
     def values(self) -> tuple[int, int, bool]:
@@ -99,7 +103,8 @@ class UsageGroup(NamedTuple):
     title: str
     spending: Spending
     per: str = ""
-    """The runtime or the template whose calls of a tool these are, where that was asked for."""
+    """The runtime or the template whose calls of a tool these are, or the part of a day that this is, where that was
+    asked for."""
 
 
 class _Part(NamedTuple):
@@ -144,7 +149,8 @@ class Spent:
         # A session that is only named, as another's parent, is not there: a sub-agent of it stands for itself.
         tops = ids.tops(dict(index.query(_PARENTS)))
         self._top = {number: by_name[tops.get(known.name, known.name)] for number, known in self._known.items()}
-        self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
+        parts = (part for part in self._read(prices) if window.model in ("", part.model))
+        self._parts = [part for part in parts if self._is_wanted(part.session)]
 
     @cached_property
     def _calls(self) -> list[tuple[Any, ...]]:
@@ -167,6 +173,27 @@ class Spent:
         titles = {self._session(n): self._known[self._top[n]].title for n in self._known} if by == "session" else {}
         return [UsageGroup(name, titles.get(name, ""), found[name]) for name in names]
 
+    def split(self, by: str, apart: str) -> list[UsageGroup]:
+        """Periods in their order, each told apart by one of `SPLIT`: a stacked drawing is made of it."""
+        period, side = self._keys(by), self._keys(apart)
+        parts: dict[tuple[str, str], list[_Part]] = {}
+        for part in self._parts:
+            parts.setdefault((period(part), side(part)), []).append(part)
+        return [UsageGroup(place[0], "", self._together(parts[place]), place[1]) for place in sorted(parts)]
+
+    def by_day(self, ahead: int, by: str = "project") -> dict[int, dict[str, Spending]]:
+        """By day, counted from 1970, in a zone so many microseconds ahead of UTC; and in each by project, or another of
+        `BY` that is no time and no tool."""
+        key = self._keys(by)
+        parts: dict[tuple[int, str], list[_Part]] = {}
+        for part in self._parts:
+            if part.slot is not None:
+                parts.setdefault(((part.slot * QUARTER + ahead) // DAY, key(part)), []).append(part)
+        found: dict[int, dict[str, Spending]] = {}
+        for (day, name), several in parts.items():
+            found.setdefault(day, {})[name] = self._together(several)
+        return found
+
     def total(self) -> Spending:
         """Everything together."""
         whole = self._together(self._parts) if self._parts else Spending(tokens=NO_TOKENS)
@@ -179,14 +206,15 @@ class Spent:
         whole.uncounted = len(silent)
         return whole
 
-    def hours(self) -> list[list[int]]:
-        """Requests by weekday (Monday first) and hour of the local time zone."""
+    def hours(self, ahead: int | None = None) -> list[list[int]]:
+        """Requests by weekday (Monday first) and hour of the local time zone, or of one so many microseconds ahead of
+        UTC."""
         slots: Counter[int | None] = Counter()
         for part in self._parts:
             slots[part.slot] += part.requests
         counts = [[0] * 24 for _ in range(7)]
         for slot, requests in slots.items():
-            if slot is not None and (place := clock.local_hour(slot * QUARTER)) is not None:
+            if slot is not None and (place := _hour(slot * QUARTER, ahead)) is not None:
                 counts[place[0]][place[1]] += requests
         return counts
 
@@ -357,6 +385,13 @@ def usage_row(model: str, time: int | None, tokens: Sequence[int | None], severa
         reasoning=reasoning,
         several=bool(several),
     )
+
+
+def _hour(instant: int, ahead: int | None) -> tuple[int, int] | None:
+    if ahead is None:
+        return clock.local_hour(instant)
+    day, rest = divmod(instant + ahead, DAY)
+    return (day + 3) % 7, rest // (DAY // 24)  # 1970 began on a Thursday
 
 
 def _sum_of_known(counts: Sequence[int | None]) -> int | None:

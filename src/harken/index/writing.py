@@ -6,8 +6,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from harken.analytics.transcript_rows import RowShape
+
 from . import rows
 from .carried import CarriedTexts
+from .row_shapes import shape_row
 from .words import prepare
 
 HELD = 4 << 20
@@ -327,7 +330,7 @@ class CommitNumbers:
         (last,) = connection.execute("SELECT max(n) FROM commits").fetchone()
         self._next = (last or 0) + 1
         self._known: dict[str, int] = {}
-        self._held: dict[int, tuple[bytes, int | None, int | None]] = {}
+        self._held: dict[int, tuple[object, ...]] = {}
 
     def look_up(self, names: Sequence[str]) -> None:
         """Find out which of these have a number already."""
@@ -337,21 +340,24 @@ class CommitNumbers:
             found = self._db.execute(f'SELECT "commit", n FROM commits WHERE "commit" IN ({marks})', asked)
             self._known |= {name.hex(): n for name, n in found}
 
-    def add(self, name: str, session: int | None, end: int | None) -> int:
-        """The number of a commit that was looked up, whose delta ends at this place of its chain."""
+    def add(self, name: str, session: int | None, end: int | None, shape: RowShape | None) -> int:
+        """The number of a commit that was looked up, whose delta ends at this place of its chain and has these rows;
+        None where it could not be read."""
         number = self._known.get(name)
         if number is None:
             number = self._known[name] = self._next
             self._next += 1
-        self._held[number] = bytes.fromhex(name), session, end
+        self._held[number] = bytes.fromhex(name), session, end, *shape_row(shape)[2:7]
         return number
 
     def write(self) -> None:
-        """Write what was added; of a commit that was there, where it ends."""
+        """Write what was added; of a commit that was there, where it ends and what rows it has."""
         held, self._held = self._held, {}
         self._db.executemany(
-            'INSERT INTO commits (n, "commit", session, "end") VALUES (?, ?, ?, ?)'
-            ' ON CONFLICT DO UPDATE SET "end" = excluded."end"',
+            'INSERT INTO commits (n, "commit", session, "end", rows, agents, marks, names, beside)'
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            ' ON CONFLICT DO UPDATE SET "end" = excluded."end", rows = excluded.rows, agents = excluded.agents,'
+            " marks = excluded.marks, names = excluded.names, beside = excluded.beside",
             [(number, *row) for number, row in held.items()],
         )
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from harken.secrets import Rule
     from harken.views.documents import DocumentFoot, DocumentHead, DocumentWriter, PictureFile
 
-DOCUMENTS = ("md", "html", "txt")
-FORMS = (*DOCUMENTS, "jsonl")
-"""What a session can be exported to."""
+DOCUMENTS = ("md", "txt")
+FORMS = (*DOCUMENTS, "jsonl", "trace")
+"""What a session can be exported to here; the page in one file (`html`) is made of the answers of operations."""
 LONGEST_TITLE = 200
 
 ExportMoved = Callable[[str, int, int], None]
@@ -57,9 +57,9 @@ class Exporting:
         pictures: str = "",
         own_rules: Sequence[Rule] = (),
     ) -> Export:
-        """A session of the store (a REF: the session as it stood there) or of a file (a path object) as `md`, `html`,
-        `txt` or `jsonl`. Secrets are masked by the rules of `harken.secrets` and these, unless they are to be revealed;
-        `agents` says whether sub-agents are told of, `pictures` in which folder Markdown finds pictures."""
+        """A session of the store (a REF: the session as it stood there) or of a file (a path object) as `md`, `txt`,
+        `jsonl` or `trace`. Secrets are masked by the rules of `harken.secrets` and these, unless they are to be
+        revealed; `agents` says whether sub-agents are told of, `pictures` in which folder Markdown finds pictures."""
         if to not in FORMS:
             raise BadRequest(f"{to!r} is nothing that a session can be exported to", hint=f"one of {', '.join(FORMS)}")
         source = export_source(self.store, ref)
@@ -222,6 +222,8 @@ class Export:
 
     def pieces(self, moved: ExportMoved | None = None) -> Iterator[bytes | PictureFile]:
         """The document in pieces, and between them the pictures that lie beside it; `moved` is told how far it is."""
+        if self._to == "trace":
+            return self._trace(moved)
         return self._lines(moved) if self._to == "jsonl" else self._document(moved)
 
     def _events(self, moved: ExportMoved | None, doing: str) -> Iterator[Event]:
@@ -251,6 +253,20 @@ class Export:
             line = json.dumps(to_readable(event), ensure_ascii=False)
             # JSON may hold a lone DEL or C1 control, which a terminal would obey.
             yield safe_json(line).encode() + b"\n"
+
+    def _trace(self, moved: ExportMoved | None) -> Iterator[bytes]:
+        from harken.views.chrome_trace import ChromeTrace
+
+        trace = ChromeTrace(lambda: self._masks.text(self._source.name))
+        between = b"["
+        for event in self._events(moved, "writing"):
+            for one in trace.add(event):
+                yield between + safe_json(json.dumps(one, ensure_ascii=False)).encode("utf-8", "replace")
+                between = b",\n"
+        for one in trace.end():
+            yield between + safe_json(json.dumps(one, ensure_ascii=False)).encode("utf-8", "replace")
+            between = b",\n"
+        yield b"]\n" if between != b"[" else b"[]\n"
 
     def _document(self, moved: ExportMoved | None) -> Iterator[bytes | PictureFile]:
         from harken.views.documents import DocumentFoot
@@ -289,12 +305,6 @@ class Export:
         return DocumentHead(title=excerpt(title, LONGEST_TITLE), facts=tuple(told.items()))
 
     def _writer(self) -> DocumentWriter:
-        from harken.views import markdown, page, plain
+        from harken.views import markdown, plain
 
-        match self._to:
-            case "md":
-                return markdown.MarkdownWriter(self._pictures)
-            case "html":
-                return page.PageWriter()
-            case _:
-                return plain.PlainWriter()
+        return markdown.MarkdownWriter(self._pictures) if self._to == "md" else plain.PlainWriter()

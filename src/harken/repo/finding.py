@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from harken.index.views import IndexView
     from harken.secrets import Rule
 
+    from .chains import Chains
+    from .raw_records import RawRecords
     from .tables import TableExport
+    from .transcripts import Transcripts
 
 MOST_HITS = 1000
 SEARCH_SECONDS, COUNT_SECONDS, LIST_SECONDS = 2.0, 20.0, 1.0
@@ -42,6 +45,27 @@ class Indexed:
         from harken.index import StoreIndex  # most commands do without it
 
         return StoreIndex.open(self.store)
+
+    @cached_property
+    def chains(self) -> Chains:
+        """What can be asked of chains and sessions beside the commits themselves."""
+        from .chains import Chains
+
+        return Chains(self.store)
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        """What the sessions of the store say, row by row; it remembers where the rows are."""
+        from .transcripts import Transcripts
+
+        return Transcripts(self.store, lambda: self.index)
+
+    @cached_property
+    def raw_records(self) -> RawRecords:
+        """What the sessions of the store are made of, byte by byte."""
+        from .raw_records import RawRecords
+
+        return RawRecords(self.store)
 
     def keep_index(self, moved: OnProgress | None = None, *, numbers: bool = True) -> str:
         """Bring the index up to date behind something that was stored. That is done whatever happens here: the answer

@@ -94,6 +94,67 @@ class Masks:
         return value
 
 
+class AnswerMasks(Masks):
+    """Takes secrets out of answers: values of any depth, as JSON has them.
+
+    An answer may hold the beginning of a text, cut in the middle of a secret, which no rule knows any more. So the
+    secrets that were found are remembered, and a text that ends with the beginning of one is masked there."""
+
+    def __init__(self, own_rules: Sequence[Rule], *, reveal: bool) -> None:
+        super().__init__(own_rules, reveal=reveal, for_people=False)
+        self._known: dict[str, str] = {}
+        """Secrets on one line, each with its rule."""
+
+    def answer(self, value: Any) -> Any:
+        """The value without secrets; give whole texts before those that are cut."""
+        if self._mask is None:
+            return value
+        masked = self._inside(value)
+        return self._ends(masked) if self._known else masked
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        masked = super().text(text)
+        if masked != text:
+            self._remember(text)
+            self._remember(plain(text))
+        return masked
+
+    def _remember(self, text: str) -> None:
+        from harken.secrets import find
+
+        data = text.encode("utf-8", "surrogatepass")
+        for one in find(data, self._rules):
+            if len(self._known) < MOST_KNOWN:
+                secret = data[one.start : one.end].decode("utf-8", "replace")
+                self._known[_on_one_line(secret[:LONGEST_KNOWN])] = one.rule
+
+    def _ends(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._end(value)
+        if isinstance(value, list):
+            return [self._ends(one) for one in value]
+        if isinstance(value, dict):
+            return {name: self._ends(one) for name, one in value.items()}
+        return value
+
+    def _end(self, text: str) -> str:
+        end = text[-LONGEST_KNOWN - 1 :]
+        tail = _uncut(_on_one_line(end))
+        for secret, rule in self._known.items():
+            if secret[:FEWEST_KNOWN] not in tail:
+                continue
+            for size in range(min(len(secret), len(tail)), FEWEST_KNOWN - 1, -1):
+                if tail.endswith(secret[:size]):
+                    self.counts[rule] += 1
+                    return text[: -len(end)] + tail[:-size] + f"[masked: {rule}]"
+        return text
+
+
+MOST_KNOWN, LONGEST_KNOWN, FEWEST_KNOWN = 1_000, 300, 6
+"""How many secrets are remembered, how many characters of each, and how many of them give one away."""
+
+
 class MaskedTitle:
     """A title without secrets. No rule knows one that the title's end cuts off: then the text that it begins stands."""
 

@@ -1,6 +1,7 @@
 """Commits as a drawing of lines: newest first, one column per branch, joined where two share a parent.
 
-Pure: commits in, rows of text out. A sub-agent's chain is drawn as a branch of the commit it was spawned at.
+Pure: commits in, columns out (`place`), and from these rows of text (`draw`); the page draws the same columns. A
+sub-agent's chain is drawn as a branch of the commit it was spawned at.
 """
 
 from __future__ import annotations
@@ -44,6 +45,57 @@ class GraphRow(NamedTuple, Generic[C]):
     commit: C | None = None
 
 
+class PlacedCommit(NamedTuple, Generic[C]):
+    """A commit in its column, counted from 0 at the left."""
+
+    commit: C
+    column: int
+    width: int
+    """How many columns its row has."""
+    parent: str
+    """The commit that its line leads to: its parent, or where it was spawned; empty where it ends."""
+    spawned: bool
+    """Whether that is where it was spawned."""
+    above: tuple[tuple[int, int], ...]
+    """The lines between the row above and this one: from which column of that to which column of this."""
+    joining: tuple[int, ...]
+    """The columns that were waiting for it beside its own, and end here."""
+    before: int
+    """How many columns there were with these."""
+
+
+def place(
+    commits: Iterable[C],
+    links: Mapping[str, str] | None = None,
+    *,
+    beyond: Container[str] = (),
+    limit: int | None = None,
+) -> Iterator[PlacedCommit[C]]:
+    """The commits, children before parents and the newest first, each in its column: the first that waits for it, else
+    a new one at the right. `links` maps a chain's first commit to the commit it was spawned at; lines to the commits
+    `beyond` go on to the end."""
+    below = _parents(list(commits), links or {}, beyond)
+    columns: list[str] = []
+    drawn: Sequence[int] = ()  # in which column of the row above each of them stands
+    for commit in islice(_order(below), limit):
+        waiting = [n for n, one in enumerate(columns) if one == commit.id]
+        column, joining = (waiting[0], tuple(waiting[1:])) if waiting else (len(columns), ())
+        kept = [n for n in range(len(columns)) if n not in joining] if joining else range(len(columns))
+        above = sorted([(drawn[n], to) for to, n in enumerate(kept)] + [(drawn[n], column) for n in joining])
+        before = max(len(columns), column + 1)
+        columns = [columns[n] for n in kept]
+        if not waiting:
+            columns.append(commit.id)
+        parent = below[commit.id][1]
+        spawned = bool(parent) and not commit.parent
+        yield PlacedCommit(commit, column, len(columns), parent, spawned, tuple(above), joining, before)
+        drawn = [n for n in range(len(columns)) if parent or n != column]
+        if parent:
+            columns[column] = parent
+        else:
+            columns.pop(column)
+
+
 def draw(
     commits: Iterable[C],
     links: Mapping[str, str] | None = None,
@@ -52,26 +104,14 @@ def draw(
     limit: int | None = None,
     marks: str = "unicode",
 ) -> list[GraphRow[C]]:
-    """The rows for these commits, at most `limit` of them. `links` maps a chain's first commit to the commit it was
-    spawned at; lines to the commits `beyond` go on to the end. `marks` is `unicode` or `ascii`."""
-    below = _parents(list(commits), links or {}, beyond)
-    columns: list[str] = []
+    """The rows for these commits as `place` puts them, at most `limit` of them. `marks` is `unicode` or `ascii`."""
     rows: list[GraphRow[C]] = []
-    for commit in islice(_order(below), limit):
-        place = columns.index(commit.id) if commit.id in columns else len(columns)
-        if place == len(columns):
-            columns.append(commit.id)
-        joining = [n for n, waiting in enumerate(columns) if waiting == commit.id and n != place]
-        if joining:
-            rows.append(GraphRow(lines=_join(columns, place, joining)))
-            columns = [waiting for n, waiting in enumerate(columns) if n not in joining]
-        cells = [MARKS.get(commit.commit_type, "●") if n == place else "│" for n in range(len(columns))]
-        rows.append(GraphRow(lines=_clip(cells), commit=commit))
-        parent = below[commit.id][1]
-        if parent:
-            columns[place] = parent
-        else:
-            columns.pop(place)
+    for placed in place(commits, links, beyond=beyond, limit=limit):
+        if placed.joining:
+            rows.append(GraphRow(lines=_join(placed.before, placed.column, placed.joining)))
+        mark = MARKS.get(placed.commit.commit_type, "●")
+        cells = [mark if n == placed.column else "│" for n in range(placed.width)]
+        rows.append(GraphRow(lines=_clip(cells), commit=placed.commit))
     if marks == "ascii":
         return [row._replace(lines=row.lines.translate(PLAIN)) for row in rows]
     return rows
@@ -107,10 +147,10 @@ def _order(below: Mapping[str, tuple[C, str]]) -> Iterator[C]:
                 heapq.heappush(ready, (age[parent], parent))
 
 
-def _join(columns: Sequence[str], place: int, joining: Sequence[int]) -> str:
+def _join(columns: int, place: int, joining: Sequence[int]) -> str:
     last = joining[-1]
     cells = []
-    for n in range(len(columns)):
+    for n in range(columns):
         if n == place:
             cells.append("├")
         elif n in joining:

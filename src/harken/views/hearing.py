@@ -222,17 +222,20 @@ def _carries(index: Index, at: int, cause: int) -> bool:
     )
 
 
+def reaches(index: Index, root: int) -> Iterator[tuple[int, int]]:
+    """Every place at which a content stands before somebody, and the event of it that is there or brought it there."""
+    for member in index.group(root):
+        if index.kinds[member] in _HOW:
+            yield member, member
+        for at in index.effects.get(member, ()):
+            if _carries(index, at, member) and not is_withheld(index, at, root):
+                yield at, member
+
+
 def knows_message(index: Index, agent_id: str, position: int, until: int) -> Knowledge:
     """Whether the content of a message reached the agent in the first `until` events."""
     root = index.content_root(position)
-    own = [at for at in index.group(root) if index.holders[at] == agent_id and index.kinds[at] in _HOW]
-    results = [
-        (at, member)
-        for member in index.group(root)
-        for at in index.effects.get(member, ())
-        if index.holders[at] == agent_id and _carries(index, at, member) and not is_withheld(index, at, root)
-    ]
-    reached = sorted(pair for pair in [*((at, at) for at in own), *results] if pair[0] < until)
+    reached = sorted(pair for pair in reaches(index, root) if pair[0] < until and index.holders[pair[0]] == agent_id)
     if not reached:
         return _not_known(index, agent_id, until)
     at, member = reached[0]

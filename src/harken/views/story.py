@@ -29,7 +29,7 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.events.base import excerpt, split_parts
-from harken.events.edits import INSTRUCTIONS, SUMMARIES
+from harken.events.edits import COMPACTIONS, INSTRUCTIONS, SUMMARIES
 from harken.events.tools import tool_and_deed
 
 from .calls import SHORT, arguments
@@ -39,7 +39,6 @@ USER, ASSISTANT, TASK = "User", "Assistant", "Task"
 NAME = 80
 """Characters that are told of a name; whoever wrote the file may have made one as long as he liked."""
 _RESERVED = frozenset({"user", "assistant", "task"})
-_COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_truncated", "compact_summary"})
 
 
 class SessionStory:
@@ -92,9 +91,7 @@ class SessionStory:
     def name(self, agent: str) -> str:
         """What an agent is called."""
         created = self.created.get(agent)
-        name = excerpt((created.name if created else "") or agent, NAME) or ASSISTANT
-        # An agent may be called like those that have no name; then it is said that it is one.
-        return f"agent {name}" if name.strip().split(" ")[0].casefold() in _RESERVED and agent else name
+        return shown_name(agent, created.name if created else "")
 
     def _passages(self, place: int, event: Event, who: str, *, top: bool) -> Iterator[Passage]:
         self.told += 1
@@ -136,9 +133,9 @@ class SessionStory:
         elif event.origin in ("agent", "peer") or event.substance is not None:
             yield Speech(who=f"{TASK} for {who}", time=event.time, parts=parts, is_user=True)
         elif len(parts) == 1 and len(event.content) <= SHORT and "\n" not in event.content.strip():
-            yield Remark(text=f"{_words(event.origin) or 'injected'}: {event.content.strip()}", time=event.time)
+            yield Remark(text=f"{in_words(event.origin) or 'injected'}: {event.content.strip()}", time=event.time)
         else:
-            yield Aside(title=f"Injected: {_words(event.origin) or 'text'}", who=who, time=event.time, parts=parts)
+            yield Aside(title=f"Injected: {in_words(event.origin) or 'text'}", who=who, time=event.time, parts=parts)
 
     def _is_told(self, event: Prompt) -> bool:
         """Whether it delivers words that were told already, as they were said."""
@@ -168,16 +165,16 @@ class SessionStory:
         )
 
     def _system(self, event: System, who: str) -> Iterator[Passage]:
-        if event.subtype in _COMPACTIONS:
+        if event.subtype in COMPACTIONS:
             yield SummedUp(text=event.message, time=event.time)
         elif event.subtype == INSTRUCTIONS:
             yield Aside(title="Instructions", who=who, time=event.time, parts=(event.message,))
         elif not event.message.strip():
             self.left_out["notices of the runtime"] += 1
         elif len(event.message) <= SHORT and "\n" not in event.message.strip():
-            yield Remark(text=f"{_words(event.subtype) or 'system'}: {event.message.strip()}", time=event.time)
+            yield Remark(text=f"{in_words(event.subtype) or 'system'}: {event.message.strip()}", time=event.time)
         else:
-            yield Aside(title=f"Notice: {_words(event.subtype)}", who=who, time=event.time, parts=(event.message,))
+            yield Aside(title=f"Notice: {in_words(event.subtype)}", who=who, time=event.time, parts=(event.message,))
 
     def _other(self, event: Event) -> Iterator[Passage]:
         match event:
@@ -185,19 +182,15 @@ class SessionStory:
                 yield Remark(text=f"error: {event.message}", time=event.time, alert=True)
             case TranscriptEdit(action="compact"):
                 yield SummedUp(text=event.content, time=event.time)
-            case TranscriptEdit(action="restore"):
-                who = self.name(event.agent_id)
-                yield Remark(text=f"{who}'s transcript has again what had been cut from it", time=event.time)
             case TranscriptEdit():
-                kept = "all" if event.n is None else f"the first {event.n}"
-                yield Remark(text=f"{self.name(event.agent_id)}'s transcript was cut: {kept} entries", time=event.time)
+                yield Remark(text=happened(event, self.name(event.agent_id)), time=event.time)
             case Recovery():
                 yield Remark(text=f"the log was torn here: {event.reason}", time=event.time, alert=True)
             case AgentCreated():
                 if not self._nested:
-                    yield Remark(text=f"{self.name(event.agent_id)} was created", time=event.time)
+                    yield Remark(text=happened(event, self.name(event.agent_id)), time=event.time)
             case AgentTerminated():
-                yield Remark(text=f"{self.name(event.agent_id)} was terminated", time=event.time)
+                yield Remark(text=happened(event, self.name(event.agent_id)), time=event.time)
             case Output() if event.why:
                 yield Remark(text=f"a record that could not be read: {event.why}", time=event.time, alert=True)
             case Output():
@@ -282,5 +275,25 @@ def _speaker(event: Prompt, who: str, *, top: bool) -> str:
     return speaker if top or who == ASSISTANT else f"{speaker} to {who}"
 
 
-def _words(name: str) -> str:
+def shown_name(agent: str, name: str) -> str:
+    """What an agent is called, by its id and the name that it was given."""
+    name = excerpt(name or agent, NAME) or ASSISTANT
+    # An agent may be called like those that have no name; then it is said that it is one.
+    return f"agent {name}" if name.strip().split(" ")[0].casefold() in _RESERVED and agent else name
+
+
+def happened(event: AgentCreated | AgentTerminated | TranscriptEdit, who: str) -> str:
+    """What became of an agent or of its transcript, in a sentence."""
+    if isinstance(event, AgentCreated):
+        return f"{who} was created"
+    if isinstance(event, AgentTerminated):
+        return f"{who} was terminated"
+    if event.action == "restore":
+        return f"{who}'s transcript has again what had been cut from it"
+    kept = "all" if event.n is None else f"the first {event.n}"
+    return f"{who}'s transcript was cut: {kept} entries"
+
+
+def in_words(name: str) -> str:
+    """What a runtime calls a kind of text, for people."""
     return excerpt(name.replace("_", " ").replace("attachment:", ""), NAME)

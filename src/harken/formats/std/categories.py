@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from harken.events.tool_kinds import EDITORS, SHELLS, bare_name, is_foreign, own_name
+
 from .commands import only_looks
 
 ToolCategory = Literal["perception", "action", "interaction", "planning", "task_management"]
@@ -38,13 +40,6 @@ _TOOLS: dict[ToolCategory, str] = {
 does; a skill is text that is read; waiting for another agent is dealing with it."""
 _BY_NAME = {name: category for category, names in _TOOLS.items() for name in names.split()}
 
-_SHELLS = frozenset({
-    "bash", "exec", "execcommand", "execute", "executecommand", "localshell", "localshellcall", "powershell",
-    "runcommand", "runshellcommand", "runterminalcmd", "shell", "shellcommand", "terminal", "unifiedexec",
-})  # fmt: skip
-_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "fileeditor"})
-"""One tool for looking and for editing; `command` says which."""
-
 _VERBS: dict[ToolCategory, str] = {
     "perception": """
         analyze browse check compare count describe diff evaluate export fetch find get glob grep info inspect list
@@ -64,24 +59,22 @@ _VERBS: dict[ToolCategory, str] = {
 """What a tool that nobody knows does, by the first of these words in its name."""
 _BY_VERB = {verb: category for category, verbs in _VERBS.items() for verb in verbs.split()}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_MARKS = re.compile(r"[\W_]+")
 
 
 def tool_category(name: str, params: Mapping[str, Any] | None = None) -> ToolCategory:
     """The category of a call. A shell's is told by its command: `perception` where it only looks. A tool that is not
     known is told by the verb in its name; `action` where that says nothing, since it may have done anything."""
-    own = _own_name(name)
-    key = _MARKS.sub("", own).casefold()
+    key = bare_name(name)
     given: Mapping[str, Any] = params if isinstance(params, Mapping) else {}
-    if key in _SHELLS and not _is_foreign(name):
+    if key in SHELLS and not is_foreign(name):
         return "perception" if only_looks(command_of(given)) else "action"
-    if key in _EDITORS:
+    if key in EDITORS:
         return "perception" if given.get("command") == "view" else "action"
     if key == "writestdin":  # Codex waits for a running command by writing nothing to it
         return "action" if given.get("chars") else "perception"
-    if not _is_foreign(name) and key in _BY_NAME:
+    if not is_foreign(name) and key in _BY_NAME:
         return _BY_NAME[key]
-    words = (word.casefold() for word in _WORD.findall(own[:200]))
+    words = (word.casefold() for word in _WORD.findall(own_name(name)[:200]))
     return next((_BY_VERB[word] for word in words if word in _BY_VERB), "action")
 
 
@@ -92,15 +85,3 @@ def command_of(params: Mapping[str, Any]) -> object:
             return found
     action = params.get("action")  # Codex's local shell
     return command_of(action) if isinstance(action, Mapping) and "action" not in action else None
-
-
-def _is_foreign(name: str) -> bool:
-    """Whether it is the tool of an MCP server: `Task` means something else there."""
-    return name.startswith("mcp__")
-
-
-def _own_name(name: str) -> str:
-    """The tool's name without that of its server or namespace."""
-    if _is_foreign(name):
-        return name.split("__", 2)[-1]
-    return re.split(r"[./:]", name)[-1] if re.fullmatch(r"[\w-]+(?:[./:][\w-]+)+", name) else name

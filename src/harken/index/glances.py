@@ -1,0 +1,68 @@
+"""What a list shows of each session: its letters, its calls, and what of it failed; a few statements for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from .file import StoreIndex
+
+_COUNTED = "SELECT s.session, human, f.calls, errors, compactions FROM sessions s JOIN figures f ON f.session = s.n"
+_CALLED = """
+SELECT s.session, sum(calls), sum(failed) FROM call_totals t JOIN sessions s ON s.n = t.session GROUP BY t.session
+"""
+_LETTERS = """
+SELECT s.session, lower(hex(c."commit")), c.rows FROM sessions s JOIN commits c ON c.session = s.n
+WHERE s.session IN (SELECT value FROM json_each(?)) AND c.rows != '' ORDER BY c.n
+"""
+
+
+class SessionGlance(NamedTuple):
+    """The numbers of a session in a list."""
+
+    prompts: int | None = None
+    """What people said to it; None where nobody has counted yet."""
+    calls: int = 0
+    """Its calls, those of its sub-agents included."""
+    failed: int = 0
+    """How many of these failed."""
+    errors: int = 0
+    compactions: int = 0
+
+
+def glances(index: StoreIndex) -> dict[str, SessionGlance]:
+    """The numbers of every session, by its id."""
+    called = {session: (calls, failed) for session, calls, failed in index.query(_CALLED)}
+    found = {session: SessionGlance(calls=calls, failed=failed) for session, (calls, failed) in called.items()}
+    for session, prompts, calls, errors, compactions in index.query(_COUNTED):
+        told, failed = called.get(session, (calls or 0, 0))
+        found[session] = SessionGlance(prompts, told, failed, errors or 0, compactions or 0)
+    return found
+
+
+def letters_of(index: StoreIndex, sessions: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """For each session the commits that name it, in the order of arrival, with the letters of their rows."""
+    found: dict[str, list[tuple[str, str]]] = {session: [] for session in sessions}
+    for session, commit, letters in index.query(_LETTERS, (msgspec.json.encode(list(sessions)).decode(),)):
+        found[session].append((commit, letters))
+    return found
+
+
+_AT_ONCE = 500
+_MANY = 4000
+
+
+def commit_letters(index: StoreIndex, commits: Sequence[str]) -> dict[str, str]:
+    """The letters of the rows that commits add to a transcript; what the index does not know of, or could not read, is
+    left out. Many are quicker read all together than looked up one by one."""
+    columns = 'SELECT lower(hex("commit")), rows FROM commits WHERE rows IS NOT NULL'
+    if len(commits) > _MANY:
+        wanted = set(commits)
+        return {commit: letters for commit, letters in index.query(columns) if commit in wanted}
+    found: dict[str, str] = {}
+    for start in range(0, len(commits), _AT_ONCE):
+        some = [bytes.fromhex(commit) for commit in commits[start : start + _AT_ONCE]]
+        found.update(index.query(f'{columns} AND "commit" IN ({", ".join("?" * len(some))})', some))
+    return found

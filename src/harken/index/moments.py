@@ -1,0 +1,134 @@
+"""What happened in a session, moment by moment, as the index has it: no record is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from harken.analytics import lanes
+from harken.analytics.lanes import LaneStep
+from harken.events.tool_kinds import AGENT, tool_kind
+
+from .file import StoreIndex
+
+SAID = ("human", "injected", "assistant", "thinking", "call")
+_ROLE = "CASE WHEN f.message IS NULL THEN m.role ELSE 'injected' END"
+_COLUMNS = (
+    f"m.n, coalesce(m.agent, ''), {_ROLE}, coalesce(m.tool, ''), m.time, coalesce(m.record, ''), m.event,"
+    " c.took, c.failed, coalesce(c.call_id, ''), coalesce(c.what, '')"
+)
+_HEARD = "LEFT JOIN flow f ON f.message = m.n AND m.role = 'human'"
+"""What an agent heard of another, or was asked for by one, is no person's prompt."""
+_ROLES = ", ".join(f"'{role}'" for role in SAID)
+_OWN = f"""
+SELECT {_COLUMNS} FROM messages m LEFT JOIN calls c ON c.message = m.n {_HEARD}
+WHERE m.session = ?1 AND m.role IN ({_ROLES})
+"""
+_COPIED = f"""
+SELECT {_COLUMNS} FROM copies x JOIN messages m ON m.n = x.message LEFT JOIN calls c ON c.message = m.n {_HEARD}
+WHERE x.session = ?1 AND m.session IS NOT ?1 AND m.role IN ({_ROLES})
+"""
+_FOLDED = """
+SELECT m.n, coalesce(m.agent, ''), k.time, coalesce(m.record, ''), m.event, k.before, k.after
+FROM compactions k JOIN messages m ON m.n = k.message WHERE k.session = ?
+"""
+_TOLD = "SELECT json_extract(report, '$.compactions.compactions') FROM figures WHERE session = ?"
+
+
+class IndexedMoment(NamedTuple):
+    """Something that was said, thought or called."""
+
+    n: int
+    """Its number in the order of arrival."""
+    agent: str
+    """Whose it is; empty for the session's own."""
+    role: str
+    tool: str
+    time: int | None
+    record: str
+    event: int
+    took: int | None
+    """Of a call: how long it took; None where there is no result."""
+    failed: int | None
+    """Of a call: whether it failed; None where there is no result."""
+    call: str
+    what: str
+
+
+class Folding(NamedTuple):
+    """A time that a conversation was folded into a summary."""
+
+    n: int
+    agent: str
+    time: int | None
+    record: str
+    """Empty where the record has no name that the index knows."""
+    event: int
+    before: int | None
+    after: int | None
+
+
+class _ToldFolding(msgspec.Struct):
+    time: int | None = None
+    agent: str = ""
+    before: int | None = None
+    after: int | None = None
+
+
+def session_number(index: StoreIndex, session: str) -> int | None:
+    """The number of a session; None where the index has none."""
+    found = index.query("SELECT n FROM sessions WHERE session = ?", (session,))
+    return found[0][0] if found else None
+
+
+def moments(index: StoreIndex, number: int, *, copied: bool = True) -> list[IndexedMoment]:
+    """Everything in a session and its sub-agents, in the order of arrival; with what it began with as a copy."""
+    rows = index.query(_OWN, (number,))
+    if copied:
+        rows += index.query(_COPIED, (number,))
+    return sorted(map(IndexedMoment._make, rows), key=_number)
+
+
+def _number(moment: IndexedMoment) -> int:
+    return moment.n
+
+
+def foldings(index: StoreIndex, number: int) -> list[Folding]:
+    """The compactions of a session. What a log tells of its own stands in no row; there the report has it."""
+    found = [Folding._make(row) for row in index.query(_FOLDED, (number,))]
+    known = {folding.time for folding in found}
+    for (text,) in index.query(_TOLD, (number,)):
+        told = msgspec.json.decode(text, type=list[_ToldFolding]) if text else []
+        found += [
+            Folding(0, one.agent, one.time, "", 0, one.before, one.after) for one in told if one.time not in known
+        ]
+    return sorted(found, key=lambda one: (one.time is not None, one.time or 0, one.n))
+
+
+_KINDS = {"human": lanes.PROMPT, "injected": lanes.INJECTED, "thinking": lanes.THINKING}
+
+
+def lane_steps(happened: Iterable[IndexedMoment], folded: Iterable[Folding]) -> dict[str, list[LaneStep]]:
+    """What each agent was done with and when, as lanes are drawn from it; what has no time is left out."""
+    found: dict[str, list[LaneStep]] = {}
+    for moment in happened:
+        if moment.time is not None:
+            found.setdefault(moment.agent, []).extend(_steps(moment, moment.time))
+    for folding in folded:
+        agent = folding.agent if folding.agent in found else ""
+        if folding.time is not None:
+            step = LaneStep(folding.time, lanes.COMPACTION, folding.record, folding.event)
+            found.setdefault(agent, []).append(step)
+    return found
+
+
+def _steps(moment: IndexedMoment, time: int) -> list[LaneStep]:
+    """A call is two steps: a model asked for it, and its result came."""
+    found = [LaneStep(time, _KINDS.get(moment.role, lanes.ANSWER), moment.record, moment.event)]
+    if moment.role == "call" and moment.took is not None:
+        tool = lanes.WAITING if tool_kind(moment.tool) == AGENT else lanes.TOOL
+        end = time + max(0, moment.took)
+        found.append(LaneStep(end, tool, moment.record, moment.event, bool(moment.failed)))
+    return found

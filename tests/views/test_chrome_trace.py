@@ -1,0 +1,89 @@
+"""A trace for Perfetto: a thread per agent, a slice per call, thought and answer, instants for the rest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import harken
+from harken.events import AgentCreated, Error, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.views.chrome_trace import ChromeTrace
+from support.contexts import keep, turn
+
+START = 1_794_738_000_000_000
+SECOND = 1_000_000
+
+
+def told(events: list[Event]) -> list[dict[str, Any]]:
+    trace = ChromeTrace(lambda: "a session")
+    return [one for event in events for one in trace.add(event)] + list(trace.end())
+
+
+def at(second: int, event: Event) -> Event:
+    found: Event = event.replace(message_id=f"m{second}", time=START + second * SECOND)
+    return found
+
+
+def call(second: int, name: str = "c", tool: str = "Bash", agent: str = "") -> Event:
+    return at(second, ToolCall(id=name, name=tool, input=b'{"command": "make"}', agent_id=agent))
+
+
+def test_a_call_is_a_slice_until_its_result() -> None:
+    found = told([call(1), at(4, ToolResult(id="c", output="done", is_error=True))])
+
+    (slice_,) = [one for one in found if one["ph"] == "X"]
+    assert ("Bash", START + SECOND, 3 * SECOND) == (slice_["name"], slice_["ts"], slice_["dur"])
+    assert ("Bash: make", "m1", True) == (slice_["args"]["what"], slice_["args"]["record"], slice_["args"]["failed"])
+
+
+def test_an_answer_begins_when_the_model_was_asked() -> None:
+    events = [at(1, Prompt(content="hi")), at(3, Thinking(content="hm")), at(7, Response(content="hello"))]
+
+    found = [(one["name"], one["ts"] - START, one["dur"]) for one in told(events) if one["ph"] == "X"]
+
+    assert [("thinking", SECOND, 2 * SECOND), ("answer", 3 * SECOND, 4 * SECOND)] == found
+
+
+def test_prompts_failures_and_compactions_are_instants() -> None:
+    events = [
+        at(1, Prompt(content="hi")),
+        at(2, Prompt(content="a notice", source="injected")),
+        at(3, Error(message="no")),
+        at(4, System(subtype="compact_boundary")),
+    ]
+
+    found = [one["name"] for one in told(events) if one["ph"] == "i"]
+
+    assert ["prompt", "injected", "failure", "compaction"] == found
+
+
+def test_every_agent_is_a_thread_with_its_name_and_an_arrow_leads_to_it() -> None:
+    made = AgentCreated(agent_id="a1", name="Jill", cause="c")
+    events = [call(1, tool="Task"), at(2, made), at(3, Response(content="yes", agent_id="a1"))]
+
+    found = told(events)
+
+    names = {one["tid"]: one["args"]["name"] for one in found if one["name"] == "thread_name"}
+    assert {1: "agent", 2: "Jill"} == names
+    assert [("s", 1), ("f", 2)] == [(one["ph"], one["tid"]) for one in found if one["ph"] in "sf"]
+
+
+def test_a_call_without_a_result_ends_with_the_trace() -> None:
+    (slice_,) = [one for one in told([call(1), at(9, Prompt(content="hi"))]) if one["ph"] == "X"]
+
+    assert (8 * SECOND, True) == (slice_["dur"], slice_["args"]["unanswered"])
+
+
+def test_what_has_no_time_is_no_part_of_it() -> None:
+    assert [] == told([Prompt(message_id="1", content="hi")])
+
+
+def test_an_export_is_one_array_of_json() -> None:
+    with harken.open("memory:") as repo:
+        keep(repo, turn(0, time=START), session_id="talk", template="claude-code")
+        keep(repo, [Prompt(message_id="1", content="hi")], session_id="timeless", template="claude-code")
+        data, nothing = (b"".join(repo.export(one, to="trace").pieces()) for one in ("talk", "timeless"))  # type: ignore[arg-type]
+
+    assert {"M", "i", "X"} == {one["ph"] for one in json.loads(data)}
+    assert all(one["dur"] >= 0 for one in json.loads(data) if one["ph"] == "X")
+    assert [] == json.loads(nothing)
