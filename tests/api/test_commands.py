@@ -19,12 +19,36 @@ NO_OPERATION = {
     "completion": "prints a script for the shell, about the commands themselves",
     "config path": "only the command line reads the configuration",
     "config show": "only the command line reads the configuration",
+    "serve": "answers every operation",
+    "token create": "says who may ask; nobody may find that out by asking",
+    "token list": "says who may ask; nobody may find that out by asking",
+    "token revoke": "says who may ask; nobody may find that out by asking",
 }
 """Commands without an operation, and why."""
 NO_COMMAND = {
+    "view_who_knows": "`view_knows` for all agents at once; a person at a terminal has `view knows`",
     "changes": "programs follow the store; a person has nothing to do with its numbers",
+    "commit_rows": "rows for the page, in ranges; a person at a terminal has `log --graph`",
+    "compaction": "what a compaction dropped, for the page; a person at a terminal has `diff` and `show`",
+    "document": "the page shows it; a person has `std show` and `std validate`",
+    "documents": "the list of the page; a person has `sessions`",
     "events": "for programs; a person looks at `view timeline`",
+    "fidelity": "the page asks before one chooses; `resume` says it as it writes",
+    "flow_knows": "as `flow_page`; a person at a terminal has `view knows`",
+    "flow_place": "as `flow_page`",
+    "flow_page": "rows for the page, in ranges; a person at a terminal has `view flow`",
     "history": "`log` without what is said about the commits, for programs that walk far",
+    "home": "the first page; a person at a terminal has `sessions` and `stats`",
+    "lanes": "a drawing for the page; a person at a terminal has `stats SESSION --details`",
+    "raw_records": "the page shows them in ranges; a person has `materialize`",
+    "session_page": "the head of a session on the page; a person at a terminal has `sessions` and `stats`",
+    "sessions_page": "the list on the page; a person at a terminal has `sessions` and `search`",
+    "stats_page": "charts for the page; a person at a terminal has `stats`",
+    "transcript": "rows for the page, in ranges; a person at a terminal has `export` and `view timeline`",
+    "transcript_find": "as `transcript`; in all sessions, `search`",
+    "transcript_outline": "as `transcript`",
+    "transcript_place": "as `transcript`",
+    "transcript_row": "as `transcript`",
 }
 """Operations without a command, and why."""
 

@@ -29,6 +29,7 @@ VIEWS: dict[str, dict[str, Any]] = {
     "view_sequence": {},
     "view_timeline": {},
     "view_tree": {},
+    "view_who_knows": {"what": "m14"},
 }
 
 
@@ -84,6 +85,13 @@ def test_the_flow_of_one_message_is_that_of_its_content(repo: Repo, log: Path) -
     (one,) = ask(repo, "view_flow", file=str(log), message="m14")
 
     assert one in ask(repo, "view_flow", file=str(log))
+
+
+def test_who_knows_asks_of_everybody_what_knows_asks_of_one(repo: Repo, log: Path) -> None:
+    everybody = repo.view(log).list_agents()
+    one_by_one = [ask(repo, "view_knows", file=str(log), agent=agent, what="m14")[0] for agent in everybody]
+
+    assert one_by_one == ask(repo, "view_who_knows", file=str(log), what="m14")
 
 
 def test_lines_that_are_wrong_are_counted(repo: Repo, log: Path) -> None:

@@ -90,7 +90,7 @@ def test_what_to_write_has_to_be_said(run: Run, words: tuple[str, ...]) -> None:
     done = run(*words)
 
     assert 2 == done.code
-    assert "--to md|html|txt|jsonl" in done.err
+    assert "--to html|md|txt|jsonl|trace" in done.err
 
 
 def test_a_file_can_be_exported_without_a_store(run: Run, repo: Repo) -> None:
@@ -141,13 +141,14 @@ def test_a_sub_agent_that_cannot_be_read_is_said_and_is_no_success(run: Run, rep
     assert 0 == run("export", "11111111", "--to", "txt", "--no-agents").code
 
 
-@pytest.mark.parametrize("output", ["out.md", "out.html"])
+@pytest.mark.parametrize("output", ["out.md", "out.html", "out.trace"])
 def test_stopped_in_the_middle_it_leaves_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("harken.views.markdown.MarkdownWriter.end", interrupted)
-    monkeypatch.setattr("harken.views.page.PageWriter.end", interrupted)
+    monkeypatch.setattr("harken.api.viewer_export.ViewerExport._answers", interrupted)
+    monkeypatch.setattr("harken.views.chrome_trace.ChromeTrace.end", interrupted)
     before = sorted(Path.cwd().iterdir())
 
     assert 130 == run("export", "talk", "-o", output).code

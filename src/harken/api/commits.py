@@ -224,6 +224,10 @@ class DiffRequest(ApiRequest, frozen=True, kw_only=True):
     """The first commit."""
     b: str
     """The second commit."""
+    limit: int | None = None
+    """At most so many events of each side; None for all."""
+    brief: bool = False
+    """Whether an event is told by its line, its type and its record's id alone."""
 
 
 class DiffStart(ApiAnswer, frozen=True, kw_only=True):
@@ -235,6 +239,12 @@ class DiffStart(ApiAnswer, frozen=True, kw_only=True):
     """Its short name."""
     unread: int
     """Commits that cannot be read here, for their format or what they hold; they are on neither side."""
+    here: int
+    """How many events only the first has."""
+    there: int
+    """How many events only the second has."""
+    common: int | None
+    """Prompts and responses in the commits that both stand on; null where nobody counted."""
 
 
 class DiffLine(EventLine, frozen=True, kw_only=True):
@@ -246,20 +256,36 @@ class DiffLine(EventLine, frozen=True, kw_only=True):
 
 def diff(repo: Repo, request: DiffRequest) -> Iterator[DiffStart | DiffLine]:
     """What one context knows that another does not."""
+    if request.limit is not None and request.limit < 0:
+        raise BadRequest("a limit is no less than 0", hint="leave it out for all")
     found = repo.diff(request.a, request.b)
     ancestor = found.ancestor
     yield DiffStart(
         ancestor=ancestor.id if ancestor else None,
         ancestor_short=ancestor.short if ancestor else None,
         unread=found.unread,
+        here=len(found.here),
+        there=len(found.there),
+        common=_messages(repo, ancestor.id) if ancestor else 0,
     )
-    yield from _side("here", found.here, _folder(repo, repo.commit(request.a)))
-    yield from _side("there", found.there, _folder(repo, repo.commit(request.b)))
+    for side, events, ref in (("here", found.here, request.a), ("there", found.there, request.b)):
+        folder = _folder(repo, repo.commit(ref))
+        for event in events[: request.limit]:
+            yield _diff_line(side, event, folder, brief=request.brief)
 
 
-def _side(side: str, events: Iterable[Event], folder: str) -> Iterator[DiffLine]:
-    for event in events:
-        yield DiffLine(side=side, **event_fields(event, folder))
+def _diff_line(side: str, event: Event, folder: str, *, brief: bool) -> DiffLine:
+    fields = event_fields(event, folder)
+    if brief:
+        fields["event"] = {name: fields["event"][name] for name in ("type", "message_id") if name in fields["event"]}
+    return DiffLine(side=side, **fields)
+
+
+def _messages(repo: Repo, commit: str) -> int | None:
+    """The prompts and responses down to the root, those that a compaction sums up included."""
+    counts = [one.message_count for one in repo.history(commit) if one.commit_type == "delta"]
+    known = [one for one in counts if one is not None]
+    return sum(known) if known else None
 
 
 class ResolveRequest(ApiRequest, frozen=True, kw_only=True):

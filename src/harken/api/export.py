@@ -1,8 +1,9 @@
-"""A session as a document for others: Markdown, HTML, plain text, or its events as JSON lines."""
+"""A session for others: a page that opens from disk, Markdown, plain text, its events as JSON lines, or a trace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from harken.errors import BadRequest
@@ -22,7 +23,7 @@ class ExportRequest(RulesRequest, frozen=True, kw_only=True):
     file: str = ""
     """The path of a session's file, in place of a REF."""
     to: str
-    """`md`, `html`, `txt` or `jsonl`."""
+    """`html` (one file with the page itself), `md`, `txt`, `jsonl` or `trace` (for Perfetto and chrome://tracing)."""
     agents: bool = True
     """Whether sub-agents are told of."""
     reveal: bool = False
@@ -75,6 +76,9 @@ def export(
     done, with how many events it was done, and of how many (0 where nobody knows that yet)."""
     if bool(request.ref) == bool(request.file):
         raise BadRequest("name a REF or a file", hint="give exactly one of the two")
+    if request.to == "html":
+        yield from _viewer(request, repo, moved)
+        return
     made = repo.export(
         Path(request.file) if request.file else request.ref,
         to=request.to,
@@ -102,3 +106,33 @@ def export(
         losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in made.losses],
     )
     yield ExportReport(report=counts)
+
+
+def _viewer(
+    request: ExportRequest, repo: Repo, moved: Callable[[str, int, int], None] | None
+) -> Iterator[ExportPiece | ExportReport]:
+    from harken.repo.masking import AnswerMasks
+
+    from .viewer_export import ViewerExport, opened_file
+
+    masks = AnswerMasks(compiled(request.own_rules), reveal=request.reveal)
+    with opened_file(Path(request.file)) if request.file else nullcontext((repo, request.ref)) as (source, ref):
+        made = ViewerExport(source, ref, masks, agents=request.agents)
+        size = 0
+        for piece in made.pieces(moved):
+            size += len(piece)
+            yield ExportPiece(picture="", body=piece)
+        losses = [
+            LossAnswer(what=f"rows of {name}", count=count, why=why) for (name, why), count in made.losses.items()
+        ]
+        counts = ExportCounts(
+            to=request.to,
+            size=size,
+            pictures=0,
+            agents=made.agents,
+            unread=made.unread,
+            masked=masked_secrets(dict(sorted(masks.counts.items()))),
+            left_out=dict(sorted(made.left_out.items())),
+            losses=losses,
+        )
+        yield ExportReport(report=counts)

@@ -52,10 +52,11 @@ class OperationReference(msgspec.Struct, frozen=True, kw_only=True):
 
 def operations() -> list[OperationReference]:
     """Every operation, by name."""
-    return [_operation(name) for name in sorted(OPERATIONS)]
+    return [reference_of(name) for name in sorted(OPERATIONS)]
 
 
-def _operation(name: str) -> OperationReference:
+def reference_of(name: str) -> OperationReference:
+    """One operation."""
     function = operation(name)
     hints = typing.get_type_hints(function)
     given = hints["return"]

@@ -165,7 +165,7 @@ def sessions(
 
 def _listed(rows: Sequence[SessionRow], resumed: Mapping[str, Continued]) -> _Listed:
     return _Listed(
-        names=_beginnings([row.session for row in rows if not row.parent]),
+        names=beginnings([row.session for row in rows if not row.parent]),
         resumed=resumed,
         continued=_continued(resumed),
         active={row.session: max(_last(row), _resumed_at(row, resumed)) for row in rows},
@@ -222,7 +222,7 @@ def _answer(row: SessionRow, listed: _Listed, shorts: Mapping[str, str], spendin
     )
 
 
-def _beginnings(sessions: Sequence[str]) -> dict[str, str]:
+def beginnings(sessions: Sequence[str]) -> dict[str, str]:
     """For each id the shortest beginning, of at least eight characters, that no other has."""
     ordered = sorted(sessions)
     found = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from harken import clock
 from harken.errors import BadRequest, Corrupt, Evicted
-from harken.index.spending import BY, PER, Spending
+from harken.index.spending import BY, PER, PERIODS, SPLIT, Spending
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, TokensAnswer, index_fields, instant, stamp, tokens_answer
@@ -25,6 +25,8 @@ class UsageRequest(ApiRequest, frozen=True, kw_only=True):
     other."""
     per: str = ""
     """`runtime` or `template`, to tell the tools of each apart where `by` has `tool`; empty for all together."""
+    split: str = ""
+    """`project`, `model` or `runtime`, to tell the parts of each day, week or month apart; empty for all together."""
     project: str = ""
     """Only of sessions in this folder or below it, or in a folder of this name; empty for all."""
     prices: str = ""
@@ -67,7 +69,8 @@ class UsageAnswer(SpendingAnswer, frozen=True, kw_only=True):
     title: str
     """What a session is called; else empty."""
     per: str
-    """The runtime or template whose calls of the tool these are, where that was asked for; else empty."""
+    """The runtime or template whose calls of the tool these are, where that was asked for (`per`); of a day, week or
+    month the project, model or runtime that this part is of (`split`). Else empty."""
 
 
 class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
@@ -110,9 +113,12 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
             raise BadRequest(f"usage cannot be added up by {by!r}", hint=f"one of {', '.join(BY)}")
     if request.per and (request.per not in PER or "tool" not in request.by):
         raise BadRequest(f"nothing is told apart by {request.per!r}", hint="tools are, by `runtime` or `template`")
+    if request.split and (request.split not in SPLIT or not set(request.by) & set(PERIODS)):
+        raise BadRequest(f"no day is told apart by {request.split!r}", hint=f"days are, by {', '.join(SPLIT)}")
     spent, progress = repo.usage(since, until, project=request.project, prices=request.prices)
     for by in request.by:
-        for group in spent.groups(by, request.per):
+        apart = request.split if by in PERIODS else ""
+        for group in spent.split(by, apart) if apart else spent.groups(by, request.per):
             yield UsageAnswer(by=by, key=group.key, title=group.title, per=group.per, **_fields(group.spending))
     total, peak = spent.total(), spent.peak()
     yield UsageTotal(

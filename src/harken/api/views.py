@@ -176,6 +176,25 @@ def view_knows(repo: Repo, request: KnowsRequest, *, viewer: SessionViewer | Non
     return KnowsAnswer(**_with(one, path=[PathStepAnswer(**step) for step in one["path"]]))
 
 
+class WhoKnowsRequest(OneSessionRequest, frozen=True, kw_only=True):
+    """What, and by when."""
+
+    what: str
+    """The id of a message, or some words."""
+    at: str | int | None = None
+    """What counts is what had happened by then, as in `view_knows`; None for everything."""
+
+
+def view_who_knows(
+    repo: Repo, request: WhoKnowsRequest, *, viewer: SessionViewer | None = None
+) -> Iterator[KnowsAnswer]:
+    """Of every agent whether a message or some words had reached it, and by which path; the session is read once."""
+    view = _view(repo, request, viewer)
+    for agent in view.list_agents():
+        one = view.knows(agent, request.what, at=request.at)
+        yield KnowsAnswer(**_with(one, path=[PathStepAnswer(**step) for step in one["path"]]))
+
+
 def trace(repo: Repo, request: MessageViewRequest, *, viewer: SessionViewer | None = None) -> Iterator[TraceAnswer]:
     """The way of a message: all that led to it, itself, and one step on from it."""
     for one in _view(repo, request, viewer).trace(request.message):

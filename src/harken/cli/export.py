@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harken.api.export import ExportCounts, ExportPiece, ExportReport
     from harken.repo import Repo
 
-FORMS = ("md", "html", "txt", "jsonl")
+FORMS = ("html", "md", "txt", "jsonl", "trace")
 TABLES = "parquet"
 """Not a session: every view of the index, into a folder."""
 
@@ -45,16 +45,19 @@ TABLES = "parquet"
 @json_option
 @click.pass_context
 def export_command(ctx: click.Context, /, session: str, to: str | None, **settings: Any) -> Any:
-    """Write a session as Markdown, HTML, text or JSON lines, without secrets
+    """Write a session as a page, Markdown, text, JSON lines or a trace, without secrets
 
     A session is written whole; with a commit, branch or tag, as it stood there. Keys and passwords that a rule knows
-    (`harken secrets`) are masked; how many is said on stderr and at the end of the document. Pictures of a Markdown
-    file lie in a folder beside it, an HTML file has them inside and needs nothing else. With --json the report, and
+    (`harken secrets`) are masked; how many is said on stderr and at the end of the document. An HTML
+    file is the page itself with the session in it: it opens from disk, and needs nothing else. A trace opens in
+    Perfetto (ui.perfetto.dev). Pictures of a Markdown file lie in a folder beside it. With --json the report, and
     not the document, goes to stdout. For example:
 
         harken export 3f2a --to md -o session.md
 
-        harken export review --to html -o review.html
+        harken export review -o review.html
+
+        harken export 3f2a --to trace -o session.json
 
         harken export 3f2a --to txt | less
 

@@ -1,0 +1,234 @@
+"""What happened in the sessions of one day: how long each was at work, which files it changed, what is worth a look.
+
+What is found in a session is kept as long as the session stands where it stood, so that looking again costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harken import clock, ids
+from harken.analytics import lanes as drawing
+from harken.analytics.worth import TriedCall, failed_runs
+from harken.context import project_of
+from harken.errors import HarkenError
+from harken.events.base import clean, excerpt
+from harken.events.tool_kinds import COMMAND, tool_kind
+from harken.index import StoreIndex
+from harken.index.moments import Folding, foldings, lane_steps, moments, session_number
+from harken.index.spending import DAY
+from harken.repo import Repo
+from harken.store import SessionRow
+
+from .following import stands
+from .remembering import remembered
+
+LOOKED_INTO = 500
+"""Sessions of a day that are looked into, the last active first."""
+KEPT = 1000
+"""Sessions of which it is kept what was found."""
+VIEWED = 20_000
+"""Messages of a session log whose deliveries are looked through."""
+LARGE = 50_000
+"""Tokens that a compaction drops at least to be worth a look."""
+_TOUCHED = """
+SELECT c.time, t.path FROM calls c JOIN touched t ON t.message = c.message
+WHERE c.session = ? AND c.time IS NOT NULL AND coalesce(c.failed, 0) = 0 AND t.op != 'read'
+"""
+_COMMIT = 'SELECT lower(hex(c."commit")) FROM messages m JOIN commits c ON c.n = m."commit" WHERE m.n = ?'
+
+
+class DayWindow(NamedTuple):
+    """A day of some zone."""
+
+    day: int
+    """Counted from 1970."""
+    ahead: int
+    """How far the zone is ahead of UTC, in microseconds."""
+
+    @property
+    def since(self) -> int:
+        """Its first instant."""
+        return self.day * DAY - self.ahead
+
+    @property
+    def until(self) -> int:
+        """The first instant behind it."""
+        return self.since + DAY
+
+    @property
+    def name(self) -> str:
+        """As 2026-01-31."""
+        return clock.format_instant(self.day * DAY)[:10] if clock.in_calendar(self.day * DAY) else ""
+
+    def holds(self, time: int | None) -> bool:
+        """Whether an instant is in it."""
+        return time is not None and self.since <= time < self.until
+
+
+class Noticed(NamedTuple):
+    """Something that is worth a look."""
+
+    kind: str
+    text: str
+    detail: str
+    row: SessionRow
+    record: str
+    time: int | None
+
+
+class LookedDay(NamedTuple):
+    """A session on the day."""
+
+    row: SessionRow
+    agents: int
+    start: int
+    end: int
+    worked: int
+    """Microseconds at work."""
+    prompts: int
+    files: set[str]
+    folded: list[int | None]
+    """How many messages each compaction folded."""
+    changed: int
+    worth: list[Noticed]
+
+
+class _Looked(NamedTuple):
+    """What was found in one session, on all days."""
+
+    times: list[int]
+    worked: list[tuple[int, int]]
+    calls: list[TriedCall]
+    prompts: list[int]
+    files: list[tuple[int, str]]
+    foldings: list[tuple[Folding, int | None]]
+    """Each with how many messages it folded."""
+    interventions: list[Noticed]
+
+
+def look_into(repo: Repo, rows: Sequence[SessionRow], window: DayWindow) -> list[LookedDay]:
+    """The sessions in which something happened on a day."""
+    tops = ids.tops({row.session: row.parent for row in rows})
+    families: dict[str, list[SessionRow]] = {}
+    for row in rows:
+        families.setdefault(tops[row.session], []).append(row)
+    by_name = {row.session: row for row in rows}
+    found = []
+    for top, family in families.items():
+        if any(_may_be_of(row, window) for row in family):
+            found.append((by_name[top], family))
+    found.sort(key=lambda one: max(row.ended or row.started or 0 for row in one[1]), reverse=True)
+    days = [_day(repo, row, family, window) for row, family in found[:LOOKED_INTO]]
+    return [day for day in days if day is not None]
+
+
+def _may_be_of(row: SessionRow, window: DayWindow) -> bool:
+    start, end = row.started if row.started is not None else row.ended, row.ended
+    return start is not None and start < window.until and (end is None or end >= window.since)
+
+
+def _day(repo: Repo, row: SessionRow, family: Sequence[SessionRow], window: DayWindow) -> LookedDay | None:
+    key = (row.session, stands(family))
+    looked = remembered(repo, "looked into", key, lambda: _look(repo, row), most=KEPT)
+    times = [time for time in looked.times if window.holds(time)]
+    if not times:
+        return None
+    folded = [one for one in looked.foldings if window.holds(one[0].time)]
+    changed = [one for one in looked.interventions if window.holds(one.time)]
+    tried = failed_runs(call for call in looked.calls if window.holds(call.time))
+    worth = [*changed, *(_failed(row, run.times, run.last) for run in tried), *_dropped(row, folded)]
+    spans = drawing.clipped(looked.worked, window.since, window.until)
+    return LookedDay(
+        row=row,
+        agents=len(family) - 1,
+        start=min(times),
+        end=max(times),
+        worked=sum(end - start for start, end in spans),
+        prompts=sum(map(window.holds, looked.prompts)),
+        files={path for time, path in looked.files if window.holds(time)},
+        folded=[count for _, count in folded],
+        changed=len(changed),
+        worth=worth,
+    )
+
+
+def _look(repo: Repo, row: SessionRow) -> _Looked:
+    index = repo.index
+    number = session_number(index, row.session)
+    if number is None:
+        return _Looked([], [], [], [], [], [], [])
+    happened = moments(index, number, copied=False)
+    folded = foldings(index, number)
+    lanes = [drawing.lane(steps) for steps in lane_steps(happened, folded).values()]
+    return _Looked(
+        times=[moment.time for moment in happened if moment.time is not None],
+        worked=drawing.busy(lanes),
+        calls=[
+            TriedCall(one.agent, one.tool, one.what, one.time, bool(one.failed), one.record, one.event)
+            for one in happened
+            if one.role == "call"
+        ],
+        prompts=[one.time for one in happened if one.role == "human" and one.time is not None],
+        files=[(time, path) for time, path in index.query(_TOUCHED, (number,))],
+        foldings=[(one, _folded(repo, index, one)) for one in folded],
+        interventions=_intervened(repo, row, len(happened)),
+    )
+
+
+def _folded(repo: Repo, index: StoreIndex, folding: Folding) -> int | None:
+    """How many messages a compaction folded, as the rows of commits tell it."""
+    found = index.query(_COMMIT, (folding.n,))
+    if not found:
+        return None
+    try:
+        return repo.chains.folded_messages(repo.commit(found[0][0]).parent)
+    except HarkenError:
+        return None
+
+
+# -- what is worth a look ----------------------------------------------------------------------------------------------
+
+
+def _intervened(repo: Repo, row: SessionRow, size: int) -> list[Noticed]:
+    """The deliveries that a hook changed or blocked, in a session whose records tell of its agents."""
+    try:
+        if size > VIEWED or not repo.chains.tells_agents(row):
+            return []
+        view = repo.view(row.session)
+        told = view.interventions()
+    except HarkenError:  # it cannot be read; the other numbers are there all the same
+        return []
+    found = []
+    for one in told:
+        name, speaker = view.index.name(one["agent_id"]), view.index.name(one["speaker"]) or "somebody outside"
+        if one["kind"] == "changed":
+            kind, text = "changed", f"{name} did not hear what {speaker} said"
+        elif one["kind"] == "withheld":
+            kind, text = "blocked", f"What {speaker} said was kept from others"
+        else:
+            kind, text = "blocked", f"A hook {'sent back' if one['kind'] == 'sent back' else 'blocked'} what {name} did"
+        hook = f"hook {one['hook']}: " if one["hook"] else ""
+        time = clock.parse_instant(one["time"]) if one["time"] else None
+        found.append(Noticed(kind, text, hook + excerpt(clean(one["said"]), 100), row, one["message_id"], time))
+    return found
+
+
+def _failed(row: SessionRow, times: int, last: TriedCall) -> Noticed:
+    """A command says what it is; of other tools the tool does, and a path stands as from the folder worked in."""
+    told = last.what.removeprefix(f"{project_of(row)}/") if project_of(row) else last.what
+    text = told if tool_kind(last.tool) == COMMAND else f"{last.tool}: {told}"
+    return Noticed("failed", f"{text} failed {times} times in a row", last.tool, row, last.record, last.time)
+
+
+def _dropped(row: SessionRow, folded: Sequence[tuple[Folding, int | None]]) -> list[Noticed]:
+    """The compaction that dropped most, if that was much."""
+    large = [one for one in folded if (one[0].before or 0) - (one[0].after or 0) >= LARGE]
+    if not large:
+        return []
+    folding, messages = max(large, key=lambda one: (one[0].before or 0) - (one[0].after or 0))
+    count = f"{messages:,} messages" if messages else "a conversation"
+    after = f" to {folding.after:,}" if folding.after is not None else ""
+    detail = f"{folding.before:,}{after} tokens"
+    return [Noticed("compaction", f"A compaction folded {count} away", detail, row, folding.record, folding.time)]

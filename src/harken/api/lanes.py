@@ -1,0 +1,262 @@
+"""Lanes: for each agent of a session when it did what, in a size that a drawing has room for.
+
+The rows of the index tell it, so that no record is read: a session of 100,000 events is answered as one of ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harken.analytics import lanes as drawing
+from harken.analytics.lanes import Lane
+from harken.context import agent_name
+from harken.errors import BadRequest
+from harken.index import StoreIndex
+from harken.index.moments import IndexedMoment, foldings, lane_steps, moments, session_number
+from harken.repo import Repo
+from harken.store import SessionRow
+
+from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, instant, stamp
+from .following import family_of, follow, stands
+from .remembering import remembered
+
+MOST_SEGMENTS = 4000
+_AGENTS = "SELECT agent, name FROM agents WHERE session = ?"
+_MODELS = """
+SELECT coalesce(agent, ''), model, max(n) FROM messages
+WHERE session = ? AND role IN ('assistant', 'call', 'thinking') AND model IS NOT NULL GROUP BY 1
+"""
+_COSTS = "SELECT agent, sum(cost) / 1000000 FROM usage WHERE session = ? AND counted AND cost IS NOT NULL GROUP BY 1"
+
+
+class LanesRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which session, and which part of its time."""
+
+    session: str
+    """Its id, or a unique beginning; `SESSION/AGENT` for a sub-agent and those below it."""
+    start: str = ""
+    """The first instant of the window (RFC 3339); empty for the beginning of the session."""
+    end: str = ""
+    """The last instant of the window (RFC 3339); empty for its end."""
+    segments: int = 2000
+    """How many segments at most, over all lanes, up to 4,000; where there are more, neighbours are told as one."""
+
+
+class LaneAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What one agent did. Instants are microseconds since 1970."""
+
+    agent: str
+    """Its id, the same in every view; the main agent of another runtime's session is called after the runtime."""
+    name: str
+    """What to call it."""
+    title: str
+    """What its chain is called, or its first words; empty where nobody knows."""
+    session: str
+    """The session of its own; that of the lanes where it has none."""
+    parent: str | None
+    """The agent that made it; null for the first."""
+    model: str
+    """The model that it last answered with; empty where nobody said."""
+    steps: int
+    """How many things it said, thought, called and got back, in the window."""
+    prompts: int
+    """How often a person spoke to it, in the window."""
+    calls: int
+    """Calls of tools, in the window."""
+    failed: int
+    """How many of these failed."""
+    price_usd_micros: int | None
+    """What its requests cost at list price, in all of the session; null where no price is known."""
+    spent: dict[str, int]
+    """Microseconds in the window by kind: `prompt`, `answer`, `thinking`, `tool`, `waiting` (for another agent),
+    `compaction`."""
+    segments: list[tuple[int, int, str, str, int, int]]
+    """Start, end, kind, the record that ended it, the number of the event in that record, and how many segments are
+    told as this one."""
+    marks: list[tuple[int, str, str, int, int]]
+    """Time, kind (`prompt`, `compaction` or `failure`), record, number of the event in it, how many are told as one."""
+    told: tuple[int, str, int] | None
+    """When another agent gave it its task, the record of that call and the number of the event; null where nobody did
+    or it is not known."""
+    returned: tuple[int, str, int] | None
+    """When that agent got its result, and the call's record and number; null where it did not yet."""
+
+
+class LanesAnswer(IndexedAnswer, frozen=True, kw_only=True):
+    """The lanes of a session."""
+
+    session: str
+    """The session's id."""
+    start: str | None
+    """The first instant of the window; null where nothing has a time."""
+    end: str | None
+    """Its last instant."""
+    first: str | None
+    """When the session began."""
+    last: str | None
+    """When something last happened in it."""
+    lanes: list[LaneAnswer]
+    """The session's own agent first, then the others as they began."""
+    gaps: list[tuple[int, int]]
+    """Pauses of more than five minutes in the window in which nobody did anything, in microseconds since 1970."""
+    at_once: int
+    """The most agents that did something at the same time, in the window."""
+    busy_us: int
+    """How long somebody did something in the window, each instant once."""
+    saved_us: int
+    """How much longer it would have taken one after the other."""
+
+
+class _Drawn(NamedTuple):
+    """All lanes of a session, before a part of them is asked for."""
+
+    lanes: dict[str, Lane]
+    calls: dict[str, list[tuple[int, bool]]]
+    """By agent: when each call was made, and whether it failed."""
+    by_call: dict[str, IndexedMoment]
+    models: dict[str, str]
+    names: dict[str, str]
+    costs: dict[str, int]
+    span: tuple[int, int] | None
+    worked: list[tuple[int, int]]
+    """When somebody did something."""
+    gaps: list[tuple[int, int]]
+    at_once: list[tuple[int, int]]
+    makers: dict[str, tuple[str, str]]
+    """From a sub-agent's session to the session that made it, and the call."""
+
+
+def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
+    """For each agent of a session when it did what, in at most so many segments."""
+    if not 0 < request.segments <= MOST_SEGMENTS:
+        raise BadRequest(f"lanes have 1 to {MOST_SEGMENTS:,} segments", hint="a window shows less in more detail")
+    row, below = family_of(repo, request.session)
+    reached = follow(repo)
+    key = (row.session, stands([row, *below]), reached.behind, reached.stale)
+    drawn = remembered(repo, "lanes", key, lambda: _draw(repo, row, below), most=4)
+    first, last = drawn.span or (0, 0)
+    since, until = instant(request.start), instant(request.end)
+    begin = first if since is None else since
+    end = max(begin, last if until is None else until)
+    shown = {agent: drawing.within(one, begin, end) for agent, one in drawn.lanes.items()}
+    share = max(1, request.segments // max(1, len(shown)))
+    told = [_answer(agent, one, _About(row, below, drawn), (begin, end, share)) for agent, one in shown.items()]
+    busy = sum(after - before for before, after in drawing.clipped(drawn.worked, begin, end))
+    alone = sum(took for one in told for kind, took in one.spent.items() if kind not in _NOT_WORK)
+    known = drawn.span is not None
+    return LanesAnswer(
+        session=row.session,
+        start=stamp(begin if known else None),
+        end=stamp(end if known else None),
+        first=stamp(first if known else None),
+        last=stamp(last if known else None),
+        lanes=told,
+        gaps=drawing.clipped(drawn.gaps, begin, end),
+        at_once=drawing.most_in(drawn.at_once, begin, end),
+        busy_us=busy,
+        saved_us=max(0, alone - busy),
+        **index_fields(reached),
+    )
+
+
+_NOT_WORK = (drawing.PROMPT, drawing.WAITING)
+
+
+class _About(NamedTuple):
+    row: SessionRow
+    below: Sequence[SessionRow]
+    drawn: _Drawn
+
+    @property
+    def main(self) -> str:
+        """The session's own agent: a log names it, elsewhere it is called after the runtime."""
+        others = {each.agent for each in self.below}
+        named = next((agent for agent in self.drawn.lanes if agent not in others), "")
+        return named or agent_name(self.row)
+
+
+def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
+    """All lanes of a session. What sub-agents do stands under the session at the top."""
+    index = repo.index
+    top = row.session.partition("/")[0] if row.parent else row.session
+    number = session_number(index, top)
+    happened = moments(index, number) if number is not None else []
+    by_call = {moment.call: moment for moment in reversed(happened) if moment.call}
+    steps = lane_steps(happened, foldings(index, number) if number is not None else ())
+    if row.parent:
+        wanted = {row.agent, *(each.agent for each in below)}
+        steps = {agent: own for agent, own in steps.items() if agent in wanted}
+    calls: dict[str, list[tuple[int, bool]]] = {}
+    for moment in happened:
+        if moment.role == "call" and moment.time is not None:
+            calls.setdefault(moment.agent, []).append((moment.time, bool(moment.failed)))
+    ordered = sorted(steps, key=lambda agent: (agent not in ("", row.agent), min(step.time for step in steps[agent])))
+    found = {agent: drawing.lane(steps[agent]) for agent in ordered}
+    whole, several = drawing.span(found.values()), list(found.values())
+    worked = drawing.busy(several)
+    return _Drawn(
+        lanes=found,
+        calls=calls,
+        by_call=by_call,
+        models={agent: model for agent, model, _ in index.query(_MODELS, (number,))},
+        names=dict(index.query(_AGENTS, (number,))),
+        costs=_costs(index, row, below),
+        span=whole,
+        worked=worked,
+        gaps=drawing.gaps(several, worked, *whole) if whole else [],
+        at_once=drawing.at_once(several),
+        makers={each.session: repo.chains.maker(each) for each in (row, *below) if each.parent},
+    )
+
+
+def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow]) -> dict[str, int]:
+    """What each agent's requests cost: those in its own file, and those that another's tells of."""
+    found: dict[str, int] = {}
+    for each in (row, *below):
+        number = session_number(index, each.session)
+        own = each.agent if each.parent else ""
+        for agent, cost in index.query(_COSTS, (number,)) if number is not None else ():
+            found[agent or own] = found.get(agent or own, 0) + int(cost)
+    return found
+
+
+def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int]) -> LaneAnswer:
+    begin, end, most = window
+    drawn, row = about.drawn, about.row
+    own = next((each for each in about.below if each.agent == agent), None) if agent else None
+    chain = own or row
+    made_by, call = about.drawn.makers.get(chain.session, ("", "")) if chain.parent else ("", "")
+    asked = drawn.by_call.get(call) if call else None
+    calls = [failed for time, failed in drawn.calls.get(agent, ()) if begin <= time <= end]
+    small = drawing.reduced(lane, begin, end, most)
+    name = drawn.names.get(agent) or (agent_name(chain) if own or not agent else agent)
+    return LaneAnswer(
+        agent=agent or agent_name(row),
+        name=name,
+        title=chain.title,
+        session=chain.session,
+        parent=_parent(made_by, about) if own else None,
+        model=drawn.models.get(agent, ""),
+        steps=len(lane.segments),
+        prompts=sum(mark.kind == drawing.PROMPT for mark in lane.marks),
+        calls=len(calls),
+        failed=sum(calls),
+        price_usd_micros=drawn.costs.get(agent),
+        spent=drawing.spent(lane.segments),
+        segments=[*small.segments],
+        marks=[*small.marks],
+        told=_instant_of(asked, 0),
+        returned=_instant_of(asked, asked.took) if asked is not None and asked.took is not None else None,
+    )
+
+
+def _parent(session: str, about: _About) -> str:
+    above = next((each for each in about.below if each.session == session), None)
+    return about.main if above is None else agent_name(above)
+
+
+def _instant_of(moment: IndexedMoment | None, later: int) -> tuple[int, str, int] | None:
+    if moment is None or moment.time is None:
+        return None
+    return moment.time + later, moment.record, moment.event

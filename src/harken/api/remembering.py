@@ -1,0 +1,35 @@
+"""What was worked out for one question and serves the next: kept in memory, a few of each kind, per repository.
+
+Everything in it can be made again. A key names what the value was made of (the commit a session stands at, the place
+of the index), so nothing has to be taken out when something changes: nobody asks for it any more.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+from harken.repo import Repo
+
+T = TypeVar("T")
+_KEPT: weakref.WeakKeyDictionary[Repo, dict[str, OrderedDict[Hashable, Any]]] = weakref.WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def remembered(repo: Repo, kind: str, key: Hashable, make: Callable[[], T], *, most: int = 8) -> T:
+    """The value of a key, made where nobody has asked for it lately. Two who ask at once both make it."""
+    with _LOCK:
+        kept = _KEPT.setdefault(repo, {}).setdefault(kind, OrderedDict())
+        if key in kept:
+            kept.move_to_end(key)
+            found: T = kept[key]
+            return found
+    made = make()
+    with _LOCK:
+        kept[key] = made
+        while len(kept) > most:
+            kept.popitem(last=False)
+    return made
