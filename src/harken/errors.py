@@ -16,6 +16,11 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
   + BadRecord            exit 5  http 422   a record that could not be read, where the caller asked to be strict
   + Poisoned             exit 1  http 500   a write failed; what reached the disk must be read again
   + ModelFailed          exit 1  http 502   the language model did not answer
+  + NotAllowed           exit 1  http 403   whoever asks may not do this, or may not ask from there
+    + NotSignedIn        exit 1  http 401   nobody knows who asks
+  + TooLarge             exit 1  http 413   more was sent than is taken
+  + TooMany              exit 1  http 429   too many questions at once, or one after the other
+  + TookTooLong          exit 1  http 504   the answer was not there in time
   + Corrupt              exit 9  http 500   bytes are not what their name says
     + PartlyCorrupt      exit 9  http 500   some of what was asked for; the error has the rest
 """
@@ -103,6 +108,40 @@ class ModelFailed(HarkenError):
     """The language model did not answer."""
 
     http_status = 502
+
+
+class NotAllowed(HarkenError):
+    """Whoever asks may not do this, or may not ask from there."""
+
+    http_status = 403
+
+
+class NotSignedIn(NotAllowed):
+    """Nobody knows who asks."""
+
+    http_status = 401
+
+
+class TooLarge(HarkenError):
+    """More was sent than is taken."""
+
+    http_status = 413
+
+
+class TooMany(HarkenError):
+    """Too many questions at once, or one after the other; `after` says in how many seconds to ask again."""
+
+    http_status = 429
+
+    def __init__(self, message: str, *, hint: str | None = None, after: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.after = after
+
+
+class TookTooLong(HarkenError):
+    """The answer was not there in time."""
+
+    http_status = 504
 
 
 class Corrupt(HarkenError):

@@ -130,6 +130,15 @@ def make_repo_for_run(function: Callable[Concatenate[Repo, P], T]) -> Callable[P
     return _passing(function, _open_to_run)
 
 
+def serve_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store to serve: made where it is not there, unless it is only to be looked at."""
+
+    def open_repo(ctx: click.Context) -> Repo:
+        return _open_to_look(ctx) if ctx.params["read_only"] else _open_to_write(ctx, create=True)
+
+    return _passing(function, open_repo)
+
+
 def change_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store, which has to be there, to change something in it."""
     return _passing(function, lambda ctx: _open_to_write(ctx, create=False))

@@ -1,0 +1,225 @@
+"""The application: every operation of the table as a route, and beside them bytes, the feed, signing in, the page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from harken import clock
+from harken.api.base import ApiRequest, stamp
+from harken.api.feed import ChangesRequest
+from harken.errors import HarkenError, NotSignedIn
+
+from . import openapi, operations
+from .answering import AnswerStream, StreamSlots, Workers, decode, encode, last_line
+from .artifacts import ArtifactRoutes
+from .events import FeedService, StoreFollower, until_gone
+from .guard import RequestGuard, cookie_name
+from .metrics import AccessLog, ServiceMetrics
+from .operations import READ, SERVED
+from .page import docs_page, page_file
+from .routing import API, PUBLIC, RouteTable, ServedRoute
+from .settings import ServiceSettings, Visitor
+from .tokens import LoginWords, TokenFile
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+NDJSON = "application/x-ndjson"
+
+
+class ServiceApp:
+    """Everything that answers, around one store."""
+
+    def __init__(self, repo: Repo, tokens: TokenFile, settings: ServiceSettings, *, log: IO[str] | None = None) -> None:
+        self.repo, self.tokens, self.settings = repo, tokens, settings
+        self.words = LoginWords()
+        self.metrics = ServiceMetrics()
+        self.log = AccessLog(log)
+        self.workers = Workers(settings.workers, settings.waiting)
+        self.streams = StreamSlots(settings.streams, settings.streams_each, settings.waiting)
+        self.follower = StoreFollower(repo)
+        self.feed = FeedService(self)
+        page = ServedRoute("/{path:path}", page_file, ["GET", "HEAD"], grant=PUBLIC)
+        self.table = RouteTable(self._routes(), page)
+        self.asgi: ASGIApp = RequestGuard(
+            self._started,
+            settings=settings,
+            tokens=tokens,
+            find_route=self.table.find,
+            metrics=self.metrics,
+            log=self.log,
+        )
+
+    async def _started(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await Starlette(lifespan=self._lifespan)(scope, receive, send)
+        else:
+            await self.table(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        self.follower.start()
+        try:
+            yield
+        finally:
+            self.follower.stop()
+            self.workers.close()
+            self.log.close()
+
+    def _routes(self) -> list[ServedRoute]:
+        artifacts = ArtifactRoutes(self.repo, self.workers, self.streamed)
+        routes = [
+            ServedRoute(f"{API}/{name}", self._endpoint(name), ["POST"], grant=SERVED[name])
+            for name in operations.served()
+        ]
+        return [
+            *routes,
+            *artifacts.routes(),
+            ServedRoute(f"{API}/feed", self.feed.respond, ["GET"], grant=READ),
+            ServedRoute(f"{API}/login", self._login, ["POST"], grant=PUBLIC),
+            ServedRoute(f"{API}/logout", self._logout, ["POST"], grant=READ),
+            ServedRoute("/healthz", _healthz, ["GET", "HEAD"], grant=PUBLIC),
+            ServedRoute("/metrics", self._metrics, ["GET"], grant=READ),
+            ServedRoute("/openapi.json", self._openapi, ["GET"], grant=READ),
+            ServedRoute("/docs", self._docs, ["GET", "HEAD"], grant=READ),
+        ]
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def _endpoint(self, name: str) -> Callable[[Request], Any]:
+        async def endpoint(request: Request) -> Response:
+            asked = self._asked(name, await request.body(), request.state.visitor)
+            await self._note_use(request.state.visitor)
+            if isinstance(asked, ChangesRequest) and asked.wait:
+                asked = await self._waited(asked)
+            function = operations.function_of(name)
+            if operations.takes_many(name):
+                return self.streamed(lambda: function(self.repo, asked), request)
+            answer = await self.workers.ask(lambda: encode(function(self.repo, asked)))
+            return Response(answer, media_type="application/json")
+
+        return endpoint
+
+    def _asked(self, name: str, body: bytes, visitor: Visitor) -> ApiRequest:
+        """The request, in the name of whoever asks, if they may ask for all of it."""
+        asked: ApiRequest = decode(body, operations.described(name).request)  # type: ignore[assignment]
+        operations.check(asked, visitor.grants)
+        asked = operations.in_the_name_of(name, asked, visitor.fields(), visitor.grants)
+        return operations.filled(asked, self.settings.usual)
+
+    async def _waited(self, asked: ChangesRequest) -> ChangesRequest:
+        """The same question when there is something to answer: waiting needs no thread."""
+        if 0 < asked.wait <= 60 and asked.limit >= 1 and asked.after >= 0:
+            until = clock.monotonic() + asked.wait
+            with self.follower.listening():
+                epoch = asked.epoch or await self.workers.ask(lambda: self.repo.epoch)
+                while (left := until - clock.monotonic()) > 0 and not self.follower.stopping.is_set():
+                    last, present = await self.workers.ask(lambda: (self.repo.last_change(), self.repo.epoch))
+                    if last > asked.after or present != epoch:
+                        break
+                    await self.follower.changed(asked.after, epoch, left)
+            return msgspec.structs.replace(asked, wait=0.0)
+        return asked
+
+    def streamed(self, make: Callable[[], Iterator[Any]], request: Request) -> Response:
+        """Many answers, one after the other."""
+        return LinesResponse(self, make, request.state.visitor.name)
+
+    async def _note_use(self, visitor: Visitor) -> None:
+        if visitor.token is not None and self.tokens.is_to_note(visitor.token):
+            await self.workers.ask(self.tokens.note_use, visitor.token)
+
+    # -- signing in --------------------------------------------------------------------------------------------
+
+    async def _login(self, request: Request) -> Response:
+        asked = decode(await request.body(), openapi.SignInRequest)
+        by = None
+        if not self.words.take(asked.word):
+            by = self.tokens.find(asked.word)
+            if by is None or by.is_browser:
+                hint = "start `harken serve` again, or make a token with `harken token create`"
+                raise NotSignedIn("this word was used before, is too old, or never was one", hint=hint)
+        made = await self.workers.ask(self.tokens.sign_in, by)
+        told = openapi.SignInAnswer(
+            name=made.token.name, grants=list(made.token.grants), expires=stamp(made.token.expires)
+        )
+        response = Response(encode(told), media_type="application/json")
+        seconds = ((made.token.expires or 0) - clock.now()) // clock.SECOND
+        self._set_cookie(response, made.secret, max(1, seconds))
+        return response
+
+    async def _logout(self, request: Request) -> Response:
+        visitor: Visitor = request.state.visitor
+        if visitor.token is not None and visitor.token.is_browser:
+            await self.workers.ask(self.tokens.sign_out, visitor.token)
+        response = Response(status_code=204)
+        self._set_cookie(response, "", 0)
+        return response
+
+    def _set_cookie(self, response: Response, value: str, seconds: int) -> None:
+        name = cookie_name(self.settings.port)
+        response.set_cookie(name, value, max_age=seconds, path="/", httponly=True, samesite="strict")
+
+    # -- about the service -------------------------------------------------------------------------------------
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(await self.workers.ask(openapi.document), media_type="application/json")
+
+    async def _docs(self, _: Request) -> Response:
+        return Response(await self.workers.ask(docs_page), media_type="text/html")
+
+    async def _metrics(self, _: Request) -> Response:
+        number = await self.workers.ask(self.repo.last_change)
+        return Response(self.metrics.text({"store_last_change": number}), media_type="text/plain; version=0.0.4")
+
+
+class LinesResponse(Response):
+    """One object a line, as they come; an error in the middle is a last line."""
+
+    media_type = NDJSON
+
+    def __init__(self, service: ServiceApp, make: Callable[[], Iterator[Any]], name: str) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._service, self._make, self._name = service, make, name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        slots = self._service.streams
+        await slots.take(self._name)
+        stream = AnswerStream(self._make, lambda: slots.give_back(self._name))
+        gone = asyncio.ensure_future(until_gone(receive))
+        gone.add_done_callback(lambda _: stream.close())
+        try:
+            await self._send(stream, send)
+        finally:
+            stream.close()
+            gone.cancel()
+
+    async def _send(self, stream: AnswerStream, send: Send) -> None:
+        piece = await stream.take()  # what goes wrong before the first line is an error like any other
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        while piece:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            piece = await self._next(stream)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _next(self, stream: AnswerStream) -> bytes:
+        try:
+            return await stream.take()
+        except Exception as problem:  # noqa: BLE001  the answer has begun, so it is told in it
+            if not isinstance(problem, HarkenError):
+                self._service.log.add(event="fault", fault=f"{type(problem).__name__}: {problem}"[:500])
+            return last_line(problem)
+
+
+async def _healthz(_: Request) -> Response:
+    return Response("ok\n", media_type="text/plain")

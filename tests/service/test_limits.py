@@ -1,0 +1,292 @@
+"""How much may be asked, how long it may take, and that clients which misbehave cost nobody else anything."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from harken.api import sessions
+from harken.repo import Repo
+from harken.service.routing import API
+from harken.service.settings import ServiceSettings
+from support.service import QUICK, client, lines, problem, replace_operation, serving, small_store, token
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    with small_store(tmp_path) as opened:
+        yield opened
+
+
+def with_settings(**changes: object) -> ServiceSettings:
+    return msgspec.structs.replace(QUICK, **changes)
+
+
+JSON = {"content-type": "application/json"}
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(repo: Repo) -> None:
+    with serving(repo, settings=with_settings(body_limit=1000)) as service, client(service, token(service)) as asking:
+        answer = asking.post(f"{API}/show", content=b" " * 1001, headers=JSON)
+        assert (413, "too_large") == problem(answer)
+        assert 404 == asking.post(f"{API}/show", content=b'{"ref": "x"}'.ljust(1000), headers=JSON).status_code
+
+
+def test_a_body_that_does_not_say_how_large_it_is_is_counted(repo: Repo) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(1000):
+            yield b" " * 1000
+
+    with serving(repo, settings=with_settings(body_limit=10_000)) as service, client(service, token(service)) as asking:
+        assert (413, "too_large") == problem(asking.post(f"{API}/show", content=parts(), headers=JSON))
+
+
+def test_an_upload_may_be_larger_and_has_a_limit_too(repo: Repo) -> None:
+    settings = with_settings(body_limit=1000, upload_limit=100_000)
+    with serving(repo, settings=settings) as service, client(service, token(service)) as asking:
+        assert 201 == asking.put(f"{API}/artifacts", content=b"x" * 100_000).status_code
+        assert (413, "too_large") == problem(asking.put(f"{API}/artifacts", content=b"x" * 100_001))
+
+
+def test_an_upload_of_many_megabytes_needs_little_memory(repo: Repo) -> None:
+    with serving(repo) as service, client(service, token(service)) as asking:
+        kept = asking.put(f"{API}/artifacts", content=(bytes([n]) * (1 << 20) for n in range(40)))
+
+        assert (201, 40 << 20) == (kept.status_code, kept.json()["size"])
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(repo: Repo) -> None:
+    with serving(repo) as service:
+        before = repo.last_change()
+        with socket.create_connection(("127.0.0.1", service.port or 0)) as connection:
+            head = (
+                f"PUT {API}/artifacts HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nContent-Length: 1000\r\n"
+                f"Authorization: Bearer {token(service)}\r\n\r\n"
+            )
+            connection.sendall(head.encode() + b"x" * 500)
+        time.sleep(0.2)
+        assert before == repo.last_change()
+
+
+def test_whoever_asks_too_often_is_told_when_to_ask_again(repo: Repo) -> None:
+    with (
+        serving(repo, settings=with_settings(rate=1.0, burst=5.0)) as service,
+        client(service, token(service)) as asking,
+        client(service, token(service)) as other,
+    ):
+        answers = [asking.post(f"{API}/formats", json={}) for _ in range(8)]
+        assert [200] * 5 + [429] * 3 == [answer.status_code for answer in answers]
+        assert "too_many" == answers[-1].json()["error"]["code"]
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 2
+        assert 200 == other.post(f"{API}/formats", json={}).status_code
+
+
+def test_whoever_tries_one_token_after_the_other_is_slowed_down(repo: Repo) -> None:
+    with serving(repo, settings=with_settings(stranger_rate=1.0)) as service, client(service, "wrong") as asking:
+        codes = [asking.post(f"{API}/formats", json={}).status_code for _ in range(8)]
+        assert [401] * 5 + [429] * 3 == codes
+        with client(service, token(service)) as known:
+            assert 200 == known.post(f"{API}/formats", json={}).status_code
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_does_not_come_is_given_up(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    replace_operation(monkeypatch, "show", lambda repo, request: let_go.wait(20))
+    with serving(repo, settings=with_settings(seconds=0.3)) as service, client(service, token(service)) as asking:
+        assert (504, "took_too_long") == problem(asking.post(f"{API}/show", json={"ref": "s"}))
+        assert 200 == asking.post(f"{API}/names", json={}).status_code
+        let_go.set()
+
+
+def test_no_more_questions_wait_than_may(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+
+    def slow(repo: object, request: object) -> None:
+        let_go.wait(20)
+
+    replace_operation(monkeypatch, "show", slow)
+    with (
+        serving(repo, settings=with_settings(workers=2, waiting=2)) as service,
+        client(service, token(service)) as asking,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        asked = [pool.submit(asking.post, f"{API}/show", json={"ref": "s"}) for _ in range(8)]
+        time.sleep(0.5)
+        let_go.set()
+        codes = sorted(one.result().status_code for one in asked)
+
+    assert [200] * 4 + [429] * 4 == codes
+
+
+def endless(repo: object, request: object) -> Iterator[sessions.SessionsRequest]:
+    while True:
+        yield sessions.SessionsRequest(match="x" * 10_000)
+
+
+def test_a_client_that_does_not_take_a_long_answer_is_let_go(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_operation(monkeypatch, "sessions", endless)
+    with serving(repo, settings=with_settings(seconds=0.5)) as service:
+        secret, idle = token(service), []
+        for _ in range(10):
+            connection = socket.create_connection(("127.0.0.1", service.port or 0))
+            head = f"POST {API}/sessions HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nContent-Length: 0\r\n"
+            connection.sendall(f"{head}Authorization: Bearer {secret}\r\n\r\n".encode())
+            idle.append(connection)
+        with client(service, secret) as asking:
+            time.sleep(0.3)
+            assert 10 == service.app.streams.used
+            assert 200 == asking.post(f"{API}/names", json={}).status_code
+        until = time.monotonic() + 10
+        while service.app.streams.used and time.monotonic() < until:
+            time.sleep(0.05)
+        assert 0 == service.app.streams.used
+        assert not [one for one in threading.enumerate() if one.name == "harken-stream"]
+        for connection in idle:
+            connection.close()
+
+
+def test_a_client_that_goes_in_the_middle_ends_the_work(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_operation(monkeypatch, "sessions", endless)
+    with serving(repo) as service:
+        with client(service, token(service)) as asking, asking.stream("POST", f"{API}/sessions", json={}) as answer:
+            next(answer.iter_raw())
+        until = time.monotonic() + 10
+        while [one for one in threading.enumerate() if one.name == "harken-stream"] and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not [one for one in threading.enumerate() if one.name == "harken-stream"]
+
+
+def test_long_answers_of_one_token_wait_for_each_other_and_for_nobody_else(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_operation(monkeypatch, "sessions", endless)
+    with (
+        serving(repo, settings=with_settings(streams_each=1, seconds=2.0)) as service,
+        client(service, token(service)) as asking,
+        asking.stream("POST", f"{API}/sessions", json={}) as answer,
+    ):
+        parts = answer.iter_raw()
+        next(parts)
+        with client(service, token(service)) as other:
+            assert 1 == len(lines(other.post(f"{API}/names", json={})))
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(asking.post, f"{API}/names", json={})
+            time.sleep(0.2)
+            assert not waiting.done()
+            answer.close()
+            assert 200 == waiting.result(5).status_code
+
+
+def test_no_more_long_answers_wait_than_may(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_operation(monkeypatch, "sessions", endless)
+    with (
+        serving(repo, settings=with_settings(streams_each=1, waiting=0)) as service,
+        client(service, token(service)) as asking,
+        asking.stream("POST", f"{API}/sessions", json={}) as answer,
+    ):
+        parts = answer.iter_raw()
+        next(parts)
+        assert (429, "too_many") == problem(asking.post(f"{API}/sessions", json={}))
+
+
+def test_many_short_lists_at_once_are_all_answered(repo: Repo) -> None:
+    with (
+        serving(repo, settings=with_settings(streams=2, streams_each=2)) as service,
+        client(service, token(service)) as asking,
+        ThreadPoolExecutor(24) as pool,
+    ):
+        answers = list(pool.map(lambda _: asking.post(f"{API}/names", json={}).status_code, range(72)))
+        assert {200} == set(answers)
+        assert 0 == service.app.streams.used
+
+
+def test_a_refusal_does_not_cost_the_connection(repo: Repo) -> None:
+    with serving(repo) as service, client(service, token(service, "context/read")) as asking:
+        for _ in range(3):
+            answer = asking.post(f"{API}/gc", json={"dry_run": True})
+            assert (403, "keep-alive") == (answer.status_code, answer.headers.get("connection", "keep-alive"))
+
+
+def test_a_head_that_does_not_end_is_not_waited_for(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harken.service import running
+
+    monkeypatch.setattr(running, "HEAD_SECONDS", 0.2)
+    with serving(repo) as service, socket.create_connection(("127.0.0.1", service.port or 0), timeout=5) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost:")
+        with pytest.raises(ConnectionResetError):
+            assert b"" == connection.recv(100)
+            raise ConnectionResetError
+
+
+def test_a_head_that_is_too_long_is_refused(repo: Repo) -> None:
+    with serving(repo) as service, client(service) as asking:
+        assert 431 == asking.get("/healthz", headers={"x": "y" * 100_000}).status_code
+
+
+# -- what is told of it ------------------------------------------------------------------------------------------------
+
+
+def test_the_log_has_a_line_for_each_request_and_nothing_of_what_was_asked(repo: Repo) -> None:
+    log = io.StringIO()
+    with serving(repo, log=log) as service, client(service, token(service, name="ci")) as asking:
+        asking.post(f"{API}/search", json={"query": "somewords"})
+        asking.get("/s/somewords?q=somewords")
+        asking.get(f"{API}/artifacts/somewords")
+        asking.post(f"{API}/somewords", json={})
+
+    told = [json.loads(line) for line in log.getvalue().splitlines()]
+    assert ["/api/v1/search", "/{path:path}", "/api/v1/artifacts/{ref}", "/api/v1/{unknown}"] == [
+        line["route"] for line in told
+    ]
+    assert [(200, "ci"), (200, "ci"), (404, "ci"), (404, "ci")] == [(line["status"], line["token"]) for line in told]
+    assert "somewords" not in log.getvalue() and "hk_" not in log.getvalue()
+
+
+def test_a_log_that_nobody_takes_stops_nobody(repo: Repo) -> None:
+    class Stuck(io.StringIO):
+        def write(self, _: str) -> int:
+            time.sleep(30)
+            return 0
+
+    with serving(repo, log=Stuck()) as service, client(service, token(service)) as asking:
+        assert [200] * 20 == [asking.get("/healthz").status_code for _ in range(20)]
+
+
+def test_numbers_are_told_for_prometheus(repo: Repo) -> None:
+    with serving(repo) as service, client(service, token(service)) as asking:
+        asking.post(f"{API}/names", json={})
+        asking.post(f"{API}/show", json={"ref": "nowhere"})
+        told = asking.get("/metrics")
+
+    assert "text/plain" in told.headers["content-type"]
+    assert 'harken_requests_total{route="/api/v1/names",status="200"} 1' in told.text
+    assert 'harken_requests_total{route="/api/v1/show",status="404"} 1' in told.text
+    assert 'harken_request_seconds_bucket{route="/api/v1/names",le="+Inf"} 1' in told.text
+    assert f"harken_store_last_change {repo.last_change()}" in told.text
+
+
+def test_readers_and_writers_at_once_get_what_they_ask_for(repo: Repo) -> None:
+    with serving(repo) as service:
+        secret = token(service)
+
+        def ask(number: int) -> int:
+            with client(service, secret) as asking:
+                if number % 4:
+                    return httpx.codes(asking.post(f"{API}/log", json={"ref": "s"}).status_code)
+                return asking.post(f"{API}/annotate", json={"ref": "s", "text": f"{number}"}).status_code
+
+        with ThreadPoolExecutor(16) as pool:
+            assert {200} == set(pool.map(ask, range(80)))

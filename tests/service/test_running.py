@@ -1,0 +1,273 @@
+"""Where the service listens, how it ends, and what is beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import harken
+from harken import BadRequest, Conflict, HarkenError
+from harken.repo import Repo
+from harken.service import running
+from harken.service.routing import API
+from harken.service.running import Listening, RunningService, listen_on_socket
+from harken.service.settings import ServiceSettings
+from support.service import FeedReader, client, owner, serving, small_store, token
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    with small_store(tmp_path) as opened:
+        yield opened
+
+
+# -- the socket --------------------------------------------------------------------------------------------------------
+
+
+def test_the_socket_is_for_its_owner_alone(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "deep" / "socket"
+    with RunningService(repo, Listening(socket=path)) as service:
+        assert (None, "") == (service.port, service.url)
+        assert 0o600 == stat.S_IMODE(path.stat().st_mode)
+        assert 0o700 == stat.S_IMODE(path.parent.stat().st_mode)
+        with owner(path) as asking:
+            assert 200 == asking.post(f"{API}/sessions", json={}).status_code
+            assert 200 == asking.get("/healthz", headers={"host": "anything"}).status_code
+            assert 403 == asking.get("/healthz", headers={"origin": "http://evil.example"}).status_code
+    assert not path.exists()
+
+
+def test_another_user_is_not_even_heard(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run" / "socket"
+    monkeypatch.setattr(running, "peer_user", lambda peer: os.getuid() + 1)
+    with RunningService(repo, Listening(socket=path)), owner(path) as asking, pytest.raises(httpx.TransportError):
+        asking.get("/healthz")
+
+
+def test_whose_process_asks_is_what_the_system_says(tmp_path: Path) -> None:
+    here, there = socket.socketpair(socket.AF_UNIX)
+    with here, there:
+        assert os.getuid() == running.peer_user(here)
+
+
+def test_a_real_process_of_another_user_gets_nothing(repo: Repo, tmp_path: Path) -> None:
+    if os.getuid() != 0:  # only root may become another user
+        return
+    path = tmp_path / "run" / "socket"
+    script = (
+        "import os, socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX); os.chdir(sys.argv[1]); os.setuid(65534)\n"
+        "s.connect('socket')\n"
+        "try:\n    s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'); print(len(s.recv(100)))\n"
+        "except ConnectionError:\n    print(0)\n"
+    )
+    with RunningService(repo, Listening(socket=path)):
+        path.chmod(0o666)  # as if somebody had been careless
+        path.parent.chmod(0o755)
+        done = subprocess.run([sys.executable, "-c", script, str(path.parent)], capture_output=True, text=True)
+
+    assert ("0\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_socket_that_was_left_behind_is_replaced(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "socket"
+    path.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+
+    with RunningService(repo, Listening(socket=path)), owner(path) as asking:
+        assert 200 == asking.get("/healthz").status_code
+
+
+def test_a_socket_in_use_is_not_taken_over(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "socket"
+    with RunningService(repo, Listening(socket=path)), owner(path) as asking:
+        with pytest.raises(Conflict, match="another server listens"):
+            RunningService(repo, Listening(socket=path))
+        assert 200 == asking.get("/healthz").status_code
+
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.bind(str(path))
+        stranger.listen()
+        with pytest.raises(Conflict, match="another server listens"), listen_on_socket(path):
+            pass
+
+
+def test_what_is_no_socket_is_left_alone(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "run" / "file"
+    path.parent.mkdir(mode=0o700)
+    path.write_text("mine")
+
+    with pytest.raises(Conflict, match="is no socket"):
+        RunningService(repo, Listening(socket=path))
+    assert "mine" == path.read_text()
+
+
+def test_a_folder_that_others_may_write_to_holds_no_socket(repo: Repo, tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+
+    with pytest.raises(HarkenError, match="others may write"):
+        RunningService(repo, Listening(socket=folder / "socket"))
+
+
+def test_a_path_too_long_for_a_socket_is_told_so(repo: Repo, tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="too long for a socket"):
+        RunningService(repo, Listening(socket=tmp_path / ("x" * 120)))
+
+
+# -- the port ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken_is_told_so(repo: Repo) -> None:
+    with serving(repo) as service, pytest.raises(Conflict, match=f"port {service.port} is taken") as told:
+        RunningService(repo, Listening(port=service.port))
+
+    assert "--port 0" in (told.value.hint or "")
+
+
+def test_only_this_machine_can_ask(repo: Repo) -> None:
+    with serving(repo) as service:
+        assert service.url == f"http://127.0.0.1:{service.port}/"
+        listening = Path("/proc/net/tcp").read_text()
+        assert f"0100007F:{service.port:04X} 00000000:0000 0A" in listening
+        assert f"00000000:{service.port:04X} 00000000:0000 0A" not in listening
+
+
+def test_nowhere_to_listen_is_refused(repo: Repo) -> None:
+    with pytest.raises(BadRequest):
+        RunningService(repo, Listening())
+
+
+def test_stopping_twice_is_stopping_once(repo: Repo) -> None:
+    with serving(repo) as service:
+        service.stop()
+        service.stop()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{service.url}healthz", trust_env=False)
+
+
+def test_the_service_watches_while_it_serves(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    recorded = sorted(Path(__file__).parents[1].glob("recorded/*/plain/projects/*/*.jsonl"))[0]
+    folder = home / ".claude" / "projects" / "-home-sam-project"
+    folder.mkdir(parents=True)
+    with harken.open(tmp_path / "store.db") as repo:
+        where = Listening(port=0, watch=True)
+        with (
+            RunningService(repo, where, settings=ServiceSettings(usual={"environ": {"HOME": str(home)}})) as service,
+            client(service, token(service)) as asking,
+        ):
+            reader = FeedReader(asking)
+            reader.next()
+            (folder / recorded.name).write_bytes(recorded.read_bytes())
+            while not json.loads(reader.next()["data"])["changes"]:
+                continue
+            reader.close()
+        assert [recorded.stem] == [row.session for row in repo.sessions()]
+
+
+# -- the page's files --------------------------------------------------------------------------------------------------
+
+
+def test_every_address_that_is_no_file_is_the_page(repo: Repo) -> None:
+    with serving(repo) as service, client(service) as asking:
+        page = asking.get("/")
+        assert "text/html; charset=utf-8" == page.headers["content-type"]
+        for address in ("/sessions", "/s/some%2Fthing?v=flow", "/c/ctx-1"):
+            assert page.content == asking.get(address).content
+        assert 404 == asking.get("/missing.js").status_code
+        assert 304 == asking.get("/", headers={"if-none-match": page.headers["etag"]}).status_code
+
+
+@pytest.mark.parametrize(
+    "path", ["/../app.py", "/..%2fapp.py", "/%2e%2e/%2e%2e/app.py", "//etc/passwd", "/%00", "/" + "x" * 5000]
+)
+def test_no_address_leads_out_of_the_folder_of_the_page(repo: Repo, path: str) -> None:
+    with serving(repo) as service, socket.create_connection(("127.0.0.1", service.port or 0)) as connection:
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n\r\n".encode()
+        )
+        told = b"".join(iter(lambda: connection.recv(65536), b""))
+
+    assert b"root:" not in told and b"class ServiceApp" not in told
+    assert told.split()[1] in (b"200", b"404")
+
+
+# -- as a command ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def command(store: Path, *words: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`harken serve` in a process of its own, and what it printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harken", "--store", str(store), "serve", "--no-watch", "--no-open", "--json", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environ},
+    )
+    try:
+        assert process.stdout is not None
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_within_two_seconds_while_somebody_follows(tmp_path: Path, number: int) -> None:
+    with small_store(tmp_path):
+        pass
+    path = tmp_path / "run" / "s"
+    with command(tmp_path / "store.db", "--port", "0", "--socket", str(path)) as (process, _), owner(path) as asking:
+        reader = FeedReader(asking)
+        reader.next()
+        began = time.monotonic()
+        process.send_signal(number)
+        status = process.wait(5)
+        took = time.monotonic() - began
+        reader.close()
+
+    assert 0 == status
+    assert took < 2
+    assert not path.exists()
+
+
+def test_the_command_prints_one_address_that_signs_in(tmp_path: Path) -> None:
+    with command(tmp_path / "store.db", "--port", "0") as (_, told):
+        assert told["url"].startswith(f"http://127.0.0.1:{told['port']}/#token=")
+        assert told["socket"] is None
+        with httpx.Client(base_url=told["url"].partition("#")[0], trust_env=False) as browser:
+            word = told["url"].partition("#token=")[2]
+            assert 200 == browser.post(f"{API}/login", json={"word": word}).status_code
+            assert 200 == browser.post(f"{API}/sessions", json={}).status_code
+
+
+def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    with small_store(tmp_path):
+        pass
+    path = tmp_path / "run" / "s"
+    kept = []
+    with command(tmp_path / "store.db", "--socket", str(path)) as (process, _), owner(path) as asking:
+        for number in range(20):
+            kept.append(asking.put(f"{API}/artifacts", content=f"artifact {number}".encode()).json()["artifact"])
+        process.kill()
+        process.wait()
+    with command(tmp_path / "store.db", "--socket", str(path)) as _, owner(path) as asking:
+        for number, name in enumerate(kept):
+            assert f"artifact {number}" == asking.get(f"{API}/artifacts/{name}").text
