@@ -1,0 +1,104 @@
+// The page: the frame around every view, and which view an address means.
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { address, go } from "./address.js";
+import { html } from "./html.js";
+import { KEYS, useKeys } from "./keys.js";
+import { Icon, Sign } from "./marks.js";
+import { Help } from "./help.js";
+import { Palette } from "./palette.js";
+import { followFeed, signIn, trouble } from "./server.js";
+import { State } from "./states.js";
+import { nextTheme } from "./theme.js";
+import { followRunning, running } from "./running.js";
+import { lazily } from "./lazily.js";
+import { Home } from "./views/home.js";
+import { Sessions } from "./views/sessions.js";
+import { Session } from "./views/session.js";
+import { Commits } from "./views/commits.js";
+import { Search } from "./views/search.js";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/stats.css";
+import "./styles/documents.css";
+
+// Most people open neither on most days: they are fetched when they are asked for. Their styles come with the rest.
+const Stats = lazily(() => import("./views/stats.js").then((view) => view.Stats));
+const Documents = lazily(() => import("./views/documents.js").then((view) => view.Documents));
+
+/** page, words, icon, view */
+const PAGES = [
+  ["home", "Home", "home", Home],
+  ["sessions", "Sessions", "list", Sessions],
+  ["commits", "Commits", "branch", Commits],
+  ["stats", "Stats", "chart", Stats],
+  ["documents", "Documents", "page", Documents],
+];
+const OTHERS = { session: Session, commit: Commits, search: Search };
+const BELONGS = { session: "sessions", commit: "commits", search: "sessions" };
+
+/** What lies over the page: "", "palette" or "help". */
+export const overlay = signal("");
+
+function Links({ name }) {
+  const current = BELONGS[address.value.page] || address.value.page;
+  return PAGES.map(
+    ([page, words, icon]) => html`<a href=${page === "home" ? "/" : "/" + page} aria-current=${page === current ? "page" : null}>${name === "tabs" ? html`<${Icon} name=${icon} />` : null}<span>${words}</span></a>`,
+  );
+}
+
+function Top() {
+  return html`<header class="top">
+    <a class="brand" href="/" aria-label="Harken, home"><${Sign} /><span>Harken</span></a>
+    <nav class="links" aria-label="Main"><${Links} /></nav>
+    <button class="omni" aria-haspopup="dialog" onClick=${() => (overlay.value = "palette")}>
+      <${Icon} name="search" /><span class="grow cut">Search prompts, answers, commands, files, ids</span><kbd>Ctrl K</kbd>
+    </button>
+    <div class="end">
+      ${running.value ? html`<a class="live" href="/sessions?running=1"><i class="pulse"></i>${running.value} running</a>` : null}
+      <button class="icon-button" aria-label="Light or dark" onClick=${nextTheme}><${Icon} name="sun" /></button>
+      <button class="icon-button" aria-label="Keys" onClick=${() => (overlay.value = "help")}><kbd>?</kbd></button>
+    </div>
+  </header>`;
+}
+
+function Trouble() {
+  if (!trouble.value) return null;
+  if (trouble.value === "login") {
+    return html`<${State} title="This page is not signed in"><p>Open the address that <code>harken serve</code> printed when it started. It works once; <code>harken serve</code> prints a new one each time.</p><//>`;
+  }
+  return html`<div class="banner" role="status"><b>The server does not answer.</b> What you see may be old. Start it again with <code>harken serve</code>; the page goes on by itself.</div>`;
+}
+
+function App() {
+  useKeys({
+    palette: () => void (overlay.value = overlay.value === "palette" ? "" : "palette"),
+    help: () => void (overlay.value = overlay.value === "help" ? "" : "help"),
+    theme: nextTheme,
+    home: () => go("/"),
+    sessions: () => go("/sessions"),
+    commits: () => go("/commits"),
+    stats: () => go("/stats"),
+    documents: () => go("/documents"),
+    close: () => (overlay.value ? void (overlay.value = "") : false),
+  });
+  const { page } = address.value;
+  const view = OTHERS[page] || PAGES.find(([name]) => name === page)?.[3];
+  useEffect(() => void document.getElementById("main")?.scrollTo(0, 0), [page]);
+  return html`
+    <a class="skip" href="#main">Skip to the content</a>
+    <${Top} />
+    ${trouble.value === "gone" ? html`<${Trouble} />` : null}
+    ${trouble.value === "login" ? html`<main id="main" class="page"><${Trouble} /></main>` : view ? html`<${view} />` : html`<main id="main" class="page"><${State} title="There is no such page" actions=${html`<a class="button" href="/">Home</a>`}><p>Nothing is shown at this address.</p><//></main>`}
+    <nav class="tabbar" aria-label="Main, small screens"><${Links} name="tabs" /></nav>
+    ${overlay.value === "palette" ? html`<${Palette} close=${() => (overlay.value = "")} />` : null}
+    ${overlay.value === "help" ? html`<${Help} keys=${KEYS} close=${() => (overlay.value = "")} />` : null}
+  `;
+}
+
+await signIn();
+render(html`<${App} />`, document.getElementById("app"));
+followFeed();
+followRunning();

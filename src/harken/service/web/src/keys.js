@@ -1,0 +1,114 @@
+// One table of keys. The help, the palette and the tests read it; views say what each does while they are shown.
+import { useEffect, useRef } from "preact/hooks";
+
+/** id, the keys, what it does in words, and where it works. */
+export const KEYS = [
+  ["palette", ["Ctrl K"], "Search and go anywhere", "Everywhere"],
+  ["help", ["?"], "These keys", "Everywhere"],
+  ["home", ["g h"], "Home", "Everywhere"],
+  ["sessions", ["g s"], "Sessions", "Everywhere"],
+  ["commits", ["g c"], "Commits", "Everywhere"],
+  ["stats", ["g t"], "Stats", "Everywhere"],
+  ["documents", ["g d"], "Documents", "Everywhere"],
+  ["theme", ["t"], "Light or dark", "Everywhere"],
+  ["close", ["Escape"], "Close what is open, innermost first", "Everywhere"],
+  ["next", ["j"], "Next", "Lists"],
+  ["previous", ["k"], "Previous", "Lists"],
+  ["first", ["g g"], "First", "Lists"],
+  ["last", ["G"], "Last", "Lists"],
+  ["open", ["Enter", "o"], "Open or unfold", "Lists"],
+  ["filter", ["/"], "Find, filter or search", "Lists"],
+  ["copy", ["y"], "Copy a link to this", "Lists"],
+  ["view1", ["1"], "Transcript", "Session"],
+  ["view2", ["2"], "Flow: who said what to whom", "Session"],
+  ["view3", ["3"], "Lanes: when each agent did what", "Session"],
+  ["view4", ["4"], "Commits of this session", "Session"],
+  ["view5", ["5"], "Agents", "Session"],
+  ["view6", ["6"], "Raw records", "Session"],
+  ["nextPrompt", ["J"], "Next prompt", "Session"],
+  ["previousPrompt", ["K"], "Previous prompt", "Session"],
+  ["nextError", ["e"], "Next failure", "Session"],
+  ["previousError", ["E"], "Previous failure", "Session"],
+  ["nextHit", ["n"], "Next hit", "Session"],
+  ["previousHit", ["N"], "Previous hit", "Session"],
+  ["unfoldAll", ["x"], "Unfold or fold all results", "Session"],
+  ["nextSession", ["]"], "Next session", "Session"],
+  ["previousSession", ["["], "Previous session", "Session"],
+  ["continue", ["c"], "Continue from here", "Session"],
+  ["nextAgent", ["l"], "Next agent", "Flow and lanes"],
+  ["previousAgent", ["h"], "Previous agent", "Flow and lanes"],
+  ["later", ["."], "A moment later", "Flow and lanes"],
+  ["earlier", [","], "A moment earlier", "Flow and lanes"],
+  ["zoomIn", ["+"], "Zoom in", "Flow and lanes"],
+  ["zoomOut", ["-"], "Zoom out", "Flow and lanes"],
+  ["fit", ["f"], "All of it", "Flow and lanes"],
+  ["markA", ["a"], "Mark as A, to compare", "Commits"],
+  ["markB", ["b"], "Mark as B, to compare", "Commits"],
+  ["fold", ["z"], "Fold or unfold runs without a prompt", "Commits"],
+].map(([id, keys, label, group]) => ({ id, keys, label, group }));
+
+/** By id, the handlers that are shown now; the innermost is asked first. */
+const handlers = new Map();
+
+export function runKey(id) {
+  return Boolean(handlers.get(id)?.findLast((handler) => handler.current?.() !== false));
+}
+
+export const isActive = (id) => Boolean(handlers.get(id)?.length);
+
+/** While a view is shown: `useKeys({ next: () => … })`. A handler that gives `false` has not used the key. */
+export function useKeys(table) {
+  const held = useRef({});
+  for (const [id, run] of Object.entries(table)) (held.current[id] ||= { current: null }).current = run;
+  useEffect(() => {
+    const mine = Object.entries(held.current);
+    for (const [id, handler] of mine) {
+      if (!handlers.has(id)) handlers.set(id, []);
+      handlers.get(id).push(handler);
+    }
+    return () => {
+      for (const [id, handler] of mine) {
+        const stack = handlers.get(id);
+        stack.splice(stack.indexOf(handler), 1);
+      }
+    };
+  }, []);
+}
+
+let begun = ""; // the first of two keys, as in "g h"
+let forget = 0;
+
+const isField = (target) =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+addEventListener("keydown", (event) => {
+  const key = event.key;
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && key.toLowerCase() === "k") {
+    if (runKey("palette")) event.preventDefault();
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "f") {
+    // The browser cannot find what is not in the list; it may, where the list does not have the focus.
+    if (document.activeElement?.closest?.(".list") && runKey("filter")) event.preventDefault();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (key === "Escape") {
+    if (runKey("close")) event.preventDefault();
+    else if (isField(event.target)) event.target.blur();
+    return;
+  }
+  if (isField(event.target)) return;
+  const isControl = event.target instanceof Element && event.target.closest("button,a,summary,[role=option],[role=slider]");
+  if (key === "Enter" && isControl) return;
+  const pressed = begun ? `${begun} ${key}` : key;
+  const found = KEYS.find((one) => one.keys.includes(pressed));
+  begun = "";
+  clearTimeout(forget);
+  if (found && runKey(found.id)) {
+    event.preventDefault();
+  } else if (!found && KEYS.some((one) => one.keys.some((two) => two.startsWith(key + " ")))) {
+    begun = key;
+    forget = setTimeout(() => (begun = ""), 900);
+  }
+});

@@ -1,0 +1,129 @@
+// Everything the page knows comes through `ask`. In an export the answers lie in the file itself.
+import { signal } from "@preact/signals";
+
+/** What stands between the page and its answers: "" | "gone" (no server) | "login" (no token). */
+export const trouble = signal("");
+
+export class AskError extends Error {
+  constructor(code, message, hint) {
+    super(message);
+    this.code = code;
+    this.hint = hint || "";
+  }
+}
+
+/** @type {null | ((operation: string, request: object) => Promise<any>)} */
+let local = null;
+
+/** Have answers come from somewhere else than a server. */
+export function answerFrom(source) {
+  local = source;
+}
+
+export const isLocal = () => local !== null;
+
+async function post(operation, request, signal) {
+  let response;
+  try {
+    response = await fetch("/api/v1/" + operation, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+      credentials: "same-origin",
+      signal,
+    });
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
+    trouble.value = "gone";
+    throw new AskError("gone", "The server does not answer", "Start it again with `harken serve`");
+  }
+  if (response.status === 401) {
+    trouble.value = "login";
+    throw new AskError("login", "This page is not signed in", "Open the address that `harken serve` printed");
+  }
+  if (trouble.value) trouble.value = "";
+  if (!response.ok) throw await errorOf(response);
+  return response;
+}
+
+async function errorOf(response) {
+  try {
+    const { error } = await response.json();
+    return new AskError(error.code, error.message, error.hint);
+  } catch {
+    return new AskError("http", `The server answered ${response.status}`, "");
+  }
+}
+
+/** One answer of an operation; an `AskError` where there is none. */
+export async function ask(operation, request = {}, { signal } = {}) {
+  if (local) return local(operation, request);
+  return (await post(operation, request, signal)).json();
+}
+
+/** All answers of an operation that gives many. */
+export async function askMany(operation, request = {}, { signal } = {}) {
+  if (local) return local(operation, request);
+  const text = await (await post(operation, request, signal)).text();
+  const answers = text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  const last = answers.at(-1);
+  if (last && last.error && Object.keys(last).length === 1) {
+    throw new AskError(last.error.code, last.error.message, last.error.hint);
+  }
+  return answers;
+}
+
+/** Exchange the one-time word in the address for a cookie, and take it out of the address. */
+export async function signIn() {
+  const found = /^#token=([\w.~-]+)$/.exec(location.hash);
+  if (!found) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    await (await post("login", { word: found[1] })).json();
+  } catch {
+    // What follows says that the page is not signed in.
+  }
+}
+
+// -- the feed: what changed in the store ----------------------------------------------------------------------------
+
+const hearers = new Set();
+let last = "";
+
+/** Call `hear` with the changes of the store as they come; gives what ends it. */
+export function onChanges(hear) {
+  hearers.add(hear);
+  return () => hearers.delete(hear);
+}
+
+function tell(changes) {
+  for (const hear of hearers) hear(changes);
+}
+
+/** Follow the store. Browsers allow few connections to one server: of several tabs one listens and tells the others. */
+export function followFeed() {
+  if (local || !("EventSource" in window)) return;
+  const others = "BroadcastChannel" in window ? new BroadcastChannel("harken-feed") : null;
+  if (others) others.onmessage = (event) => tell(event.data);
+  const listen = () =>
+    new Promise(() => {
+      const open = () => {
+        const source = new EventSource("/api/v1/feed" + (last ? "?after=" + encodeURIComponent(last) : ""));
+        source.onopen = () => (trouble.value = "");
+        source.onmessage = (event) => {
+          last = event.lastEventId || last;
+          const changes = JSON.parse(event.data).changes || [];
+          tell(changes);
+          if (others) others.postMessage(changes);
+        };
+        source.onerror = () => {
+          if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+          source.close();
+          setTimeout(open, 2000);
+        };
+      };
+      open();
+    });
+  if (others && navigator.locks) navigator.locks.request("harken-feed", listen);
+  else listen();
+}

@@ -1,0 +1,64 @@
+// What is shown where there is nothing to show: each says what happened and what to do next.
+import { useEffect, useState } from "preact/hooks";
+import { html } from "./html.js";
+import { AskError, ask } from "./server.js";
+
+export const State = ({ title, children, actions }) =>
+  html`<section class="state"><h2>${title}</h2><div>${children}</div>${actions ? html`<div class="row">${actions}</div>` : null}</section>`;
+
+export const Loading = ({ what = "" }) =>
+  html`<section class="state loading" aria-busy="true" aria-label=${"Loading " + what}>${[62, 88, 74, 40, 80].map((width) => html`<i style=${{ width: width + "%" }}></i>`)}</section>`;
+
+export function Problem({ problem, again }) {
+  const title = problem.code === "not_found" ? "There is no such thing here" : problem.code === "gone" ? "The server does not answer" : problem.code === "login" ? "This page is not signed in" : "That did not work";
+  return html`<${State} title=${title} actions=${again ? html`<button class="button" onClick=${again}>Try again</button><a class="button quiet" href="/">Home</a>` : html`<a class="button" href="/">Home</a>`}>
+    <p>${problem.message}</p>${problem.hint ? html`<p class="dim">${problem.hint}</p>` : null}
+  <//>`;
+}
+
+export const Command = ({ text }) => {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    await copyText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return html`<div class="command"><code class="cut">${text}</code><button class="button quiet" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div>`;
+};
+
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = document.createElement("textarea"); // where the clipboard may not be written, the old way does
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+}
+
+/**
+ * The answer of an operation: `[answer, problem, again]`. Asked again when the request changes; the old answer stays
+ * until the new one is there, unless `key` (what is looked at) changes.
+ */
+export function useAnswer(operation, request, { key = "", skip = false, many = null } = {}) {
+  const [state, setState] = useState({ key: null, answer: null, problem: null });
+  const [turn, setTurn] = useState(0);
+  const asked = JSON.stringify(request);
+  useEffect(() => {
+    if (skip) return undefined;
+    const stop = new AbortController();
+    (many || ask)(operation, request, { signal: stop.signal })
+      .then((answer) => stop.signal.aborted || setState({ key, answer, problem: null }))
+      .catch((problem) => {
+        if (stop.signal.aborted || problem.name === "AbortError") return;
+        const told = problem instanceof AskError ? problem : new AskError("page", String(problem.message || problem), "This is a fault of the page");
+        setState((before) => ({ key, answer: before.key === key ? before.answer : null, problem: told }));
+      });
+    return () => stop.abort();
+  }, [operation, asked, key, skip, turn]);
+  const current = state.key === key ? state : { answer: null, problem: null };
+  return [current.answer, current.problem, () => setTurn((n) => n + 1)];
+}

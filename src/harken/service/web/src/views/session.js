@@ -1,0 +1,110 @@
+// A session: its head, and one of the views of it.
+import { useEffect, useState } from "preact/hooks";
+import { address, exported, go, sessionAddress, setParams } from "../address.js";
+import { html } from "../html.js";
+import { useKeys } from "../keys.js";
+import { Icon, RuntimeMark } from "../marks.js";
+import { ask, onChanges } from "../server.js";
+import { Loading, Problem, copyText, useAnswer } from "../states.js";
+import { count, day, duration, modelName, money, pathEnd, plural, shown } from "../words.js";
+import { Agents } from "./agents.js";
+import { Continue } from "./continue.js";
+import { Flow } from "./flow.js";
+import { Lanes } from "./lanes.js";
+import { Raw } from "./raw.js";
+import { SessionCommits } from "./commits.js";
+import { Transcript } from "./transcript.js";
+import "../styles/session.css";
+
+/** name in the address, words, view, the view needs a server */
+export const VIEWS = [
+  ["transcript", "Transcript", Transcript, false],
+  ["flow", "Flow", Flow, false],
+  ["lanes", "Lanes", Lanes, false],
+  ["commits", "Commits", SessionCommits, true],
+  ["agents", "Agents", Agents, false],
+  ["raw", "Raw", Raw, true],
+];
+
+export function Session() {
+  const { session, params } = address.value;
+  const [turn, setTurn] = useState(0);
+  const [page, problem, again] = useAnswer("session_page", { session }, { key: session });
+  const [continuing, setContinuing] = useState(false);
+  useEffect(() => {
+    const stop = onChanges((changes) => {
+      const about = (change) => change.kind === "session" && (change.subject === session || change.subject.startsWith(session + "/") || session.startsWith(change.subject));
+      if (changes.some(about)) {
+        setTurn((n) => n + 1);
+        again();
+      }
+    });
+    return stop;
+  }, [session]);
+  useEffect(() => {
+    if (page) document.title = `${page.title || page.short} · Harken`;
+    return () => (document.title = "Harken");
+  }, [page?.title]);
+
+  const views = VIEWS.filter(([, , , needsServer]) => !(exported && needsServer));
+  const chosen = views.find(([name]) => name === params.get("v")) || views[0];
+  const show = (at) => () => (VIEWS[at] && views.includes(VIEWS[at]) ? setParams({ v: at ? VIEWS[at][0] : null }) : false);
+  useKeys({
+    view1: show(0), view2: show(1), view3: show(2), view4: show(3), view5: show(4), view6: show(5),
+    copy: () => void copyText(location.href),
+    continue: () => (exported ? false : void setContinuing(true)),
+    close: () => (continuing ? void setContinuing(false) : params.get("e") || params.get("q") ? void setParams({ e: null, q: null }, { replace: true }) : false),
+    nextSession: () => (exported || !page ? false : void neighbour(page.session, 1)),
+    previousSession: () => (exported || !page ? false : void neighbour(page.session, -1)),
+  });
+
+  if (problem && !page) return html`<main id="main" class="page"><${Problem} problem=${problem} again=${again} /></main>`;
+  if (!page) return html`<main id="main" class="page"><${Loading} what="the session" /></main>`;
+  const View = chosen[2];
+  return html`
+    <${Head} page=${page} views=${views} chosen=${chosen[0]} onContinue=${() => setContinuing(true)} />
+    <main id="main" class="session-view"><${View} key=${page.session + chosen[0]} page=${page} version=${turn} /></main>
+    ${continuing ? html`<${Continue} page=${page} record=${params.get("e") || ""} close=${() => setContinuing(false)} />` : null}
+  `;
+}
+
+/** The session before or behind this one in the list, newest first. */
+async function neighbour(session, step) {
+  const { rows: sessions } = await ask("sessions_page", { count: 200 });
+  const at = sessions.findIndex((one) => one.session === session || session.startsWith(one.session + "/"));
+  const next = sessions[at + step];
+  if (at >= 0 && next) go(sessionAddress(next.session));
+}
+
+function Head({ page, views, chosen, onContinue }) {
+  const f = page.figures || {};
+  const took = page.started && page.ended ? (new Date(page.ended) - new Date(page.started)) / 1000 : null;
+  const models = Object.keys(f.models || {}).filter(Boolean).map(modelName);
+  const facts = [
+    page.project && html`<span title=${shown(page.project)}>${shown(pathEnd(page.project))}</span>`,
+    html`<${RuntimeMark} runtime=${page.runtime} />`,
+    models.length ? html`<span>${models.slice(0, 2).join(", ")}${models.length > 2 ? ` +${models.length - 2}` : ""}</span>` : null,
+    page.started && html`<span>${day(page.started)}</span>`,
+    f.prompts !== null && f.prompts !== undefined ? html`<span>${plural(f.prompts, "prompt")}</span>` : null,
+    took ? html`<span>${duration(took)}</span>` : null,
+    page.price_usd_micros !== null && page.price_usd_micros !== undefined ? html`<span>${page.unpriced?.length ? "at least " : ""}${money(page.price_usd_micros)}</span>` : null,
+    f.errors ? html`<span class="alert">${plural(f.errors, "error")}</span>` : null,
+    page.changed ? html`<span class="alert">≠ ${plural(page.changed, "message")} changed</span>` : null,
+    page.blocked ? html`<span class="alert">✕ ${count(page.blocked)} blocked</span>` : null,
+  ];
+  return html`<section class="session-head" aria-label="Session">
+    <div class="grow">
+      <h1 class="cut" title=${shown(page.title)}>${page.parent ? html`<a class="link" href=${sessionAddress(page.parent)}>↑</a> ` : null}${shown(page.title) || page.short}${page.running ? html` <i class="pulse" title="Something was added in the last two minutes"></i>` : null}</h1>
+      <div class="facts">${facts}</div>
+    </div>
+    <nav class="view-tabs" aria-label="Views of this session">
+      ${views.map((view, at) => html`<a href=${viewAddress(page, at ? view[0] : "")} aria-current=${view[0] === chosen ? "page" : null}>${view[1]} <kbd>${VIEWS.indexOf(view) + 1}</kbd></a>`)}
+    </nav>
+    ${exported ? null : html`<div class="head-actions"><button class="button" onClick=${() => copyText(location.href)}><${Icon} name="link" />Link</button><button class="button primary" onClick=${onContinue}><${Icon} name="play" />Continue</button></div>`}
+  </section>`;
+}
+
+function viewAddress(page, view) {
+  const { params } = address.value;
+  return sessionAddress(page.session, { view, record: params.get("e") || "", agent: params.get("a") || "", at: params.get("t") || "" });
+}

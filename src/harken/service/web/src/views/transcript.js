@@ -1,0 +1,179 @@
+// The transcript of a session: an outline by prompt, the rows, a map of the whole, and what belongs to the selection.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { address, exported, setParams } from "../address.js";
+import { html, names } from "../html.js";
+import { useKeys } from "../keys.js";
+import { List } from "../list.js";
+import { Icon, Strip } from "../marks.js";
+import { ask } from "../server.js";
+import { Loading, Problem, State, useAnswer } from "../states.js";
+import { clock, count, few, moment, pathEnd, plural, shown } from "../words.js";
+import { FindBar, useFind } from "./find.js";
+import { Minimap } from "./minimap.js";
+import { Row, foldAll, heightOf } from "./rows.js";
+import "../styles/transcript.css";
+
+export function Transcript({ page, version }) {
+  const { params } = address.value;
+  const wanted = params.get("e") || "";
+  const [head, problem, again] = useAnswer("transcript", { session: page.session, start: 0, count: 1 }, { key: page.session + version });
+  const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session });
+  const [total, setTotal] = useState(null);
+  const [view, setView] = useState([0, 0]);
+  const [seen, setSeen] = useState(null); // how many rows there were when the reader scrolled away
+  const [selected, setSelected] = useState(null);
+  const list = useRef(null);
+  const find = useFind(page.session, (n) => list.current?.scrollTo(n));
+
+  useEffect(() => void (head && setTotal(head.total)), [head]);
+  useEffect(() => void (version && againOutline()), [version]);
+  useDeepLink(page.session, wanted, list, total, setSelected);
+
+  const select = (row) => {
+    setSelected(row);
+    setParams({ e: row ? nameOf(row) : null }, { replace: true });
+  };
+  const step = (by) => {
+    const from = selected ? selected.n : by > 0 ? view[0] - 1 : view[1] + 1;
+    const n = Math.max(0, Math.min((total || 1) - 1, from + by));
+    jump(n, true);
+  };
+  const jump = async (n, near = false) => {
+    list.current?.scrollTo(n, near ? { onlyIfHidden: true } : {});
+    const row = list.current?.get(n) || (await ask("transcript", { session: page.session, start: n, count: 1 })).rows[0];
+    if (row) select(row);
+  };
+  const among = (marks, by) => {
+    if (!marks?.length) return false;
+    const from = selected ? selected.n : by > 0 ? view[0] - 1 : view[1] + 1;
+    const next = by > 0 ? marks.find((one) => one.n > from) : marks.findLast((one) => one.n < from);
+    if (next) jump(next.n);
+    return true;
+  };
+  useKeys({
+    next: () => step(1),
+    previous: () => step(-1),
+    first: () => jump(0),
+    last: () => (list.current?.scrollToEnd(), total && jump(total - 1, true)),
+    nextPrompt: () => among(outline?.prompts, 1),
+    previousPrompt: () => among(outline?.prompts, -1),
+    nextError: () => among(outline?.failures, 1),
+    previousError: () => among(outline?.failures, -1),
+    unfoldAll: foldAll,
+    filter: () => find.open(),
+    nextHit: () => find.step(1),
+    previousHit: () => find.step(-1),
+    open: () => (selected ? document.querySelector(`[data-n="${selected.n}"] summary`)?.click() : false),
+    close: () => (find.isOpen ? find.close() : false),
+  });
+
+  if (problem && total === null) return html`<${Problem} problem=${problem} again=${again} />`;
+  if (total === null) return html`<${Loading} what="the transcript" />`;
+  if (!total) return html`<${State} title="Nothing was said here yet"><p>The session is known, and has no words, calls or notices.</p><//>`;
+  return html`<div class="transcript">
+    <${Outline} outline=${outline} at=${view[0]} jump=${jump} />
+    <div class="reading">
+      <${FindBar} find=${find} />
+      <${List}
+        handle=${list}
+        source=${page.session}
+        total=${total}
+        version=${version}
+        follow=${page.running}
+        label="Transcript"
+        class="rows"
+        estimate=${heightOf}
+        load=${(start, n) => ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
+        onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
+        onScroll=${(atEnd) => setSeen(atEnd ? null : seen ?? total)}
+        row=${(row) => html`<${Row} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} words=${find.words} select=${select} />`}
+      />
+      ${page.running && seen !== null && total > seen ? html`<button class="button primary new-pill" onClick=${() => (setSeen(null), list.current.scrollToEnd())}>${count(total - seen)} new <${Icon} name="down" /></button>` : null}
+    </div>
+    <${Minimap} outline=${outline} total=${total} view=${view} hits=${find.hits} jump=${(n) => list.current?.scrollTo(n)} />
+    <${Side} page=${page} outline=${outline} selected=${selected} jump=${jump} />
+    <div class="screen-reader" aria-live="polite">${page.running ? plural(total, "row") : ""}</div>
+  </div>`;
+}
+
+/** What a row is called in an address. */
+export const nameOf = (row) => (row.index ? `${row.id}.${row.index}` : row.id);
+
+export function splitName(name) {
+  const found = /^(.*)\.(\d{1,6})$/.exec(name);
+  return found ? [{ id: found[1], index: Number(found[2]) }, { id: name, index: 0 }] : [{ id: name, index: 0 }];
+}
+
+/** Bring the record that the address names into sight, once. */
+function useDeepLink(session, wanted, list, total, setSelected) {
+  const done = useRef("");
+  useEffect(() => {
+    if (!wanted || total === null || done.current === wanted) return;
+    done.current = wanted;
+    (async () => {
+      for (const place of splitName(wanted)) {
+        try {
+          const { n } = await ask("transcript_place", { session, ...place });
+          list.current?.scrollTo(n);
+          const { rows } = await ask("transcript", { session, start: n, count: 1 });
+          setSelected(rows[0] || null);
+          return;
+        } catch (problem) {
+          if (problem.code && problem.code !== "not_found") return;
+        }
+      }
+    })();
+  }, [wanted, total === null]);
+  useEffect(() => void (wanted || (done.current = "")), [wanted]);
+}
+
+function Outline({ outline, at, jump }) {
+  const list = useRef(null);
+  const marks = useMemo(() => {
+    const prompts = (outline?.prompts || []).map((one, n) => ({ ...one, number: n + 1 }));
+    const folds = (outline?.compactions || []).map((one) => ({ ...one, number: 0 }));
+    return [...prompts, ...folds].sort((a, b) => a.n - b.n);
+  }, [outline]);
+  const current = marks.findLastIndex((one) => one.number && one.n <= at + 1);
+  useEffect(() => void (current >= 0 && list.current?.scrollTo(current, { onlyIfHidden: true })), [current]);
+  const row = (one, n) =>
+    one.number
+      ? html`<button class=${names("outline-prompt", { current: n === current })} aria-current=${n === current ? "true" : null} onClick=${() => jump(one.n)}><span class="number">${one.number}</span><span class="cut2">${shown(one.text)}</span>${one.strip ? html`<${Strip} letters=${one.strip} width=${Math.min(200, 6 + one.strip.length * 5)} label=${false} />` : null}</button>`
+      : html`<button class="outline-fold" onClick=${() => jump(one.n)}>◆ compacted ${clock(one.time)}</button>`;
+  return html`<nav class="outline" aria-label="Prompts">
+    <div class="outline-head"><h2>Prompts <span class="dim">${outline ? count(outline.counts.prompts) : ""}</span></h2><span><kbd>J</kbd> <kbd>K</kbd></span></div>
+    ${marks.length ? html`<${List} handle=${list} source=${marks} total=${marks.length} label="Prompts" itemRole="listitem" estimate=${42} load=${async (start, n) => marks.slice(start, start + n)} row=${row} />` : null}
+  </nav>`;
+}
+
+/** How often a file was changed. */
+const changed = (file) => Object.entries(file.ops).reduce((sum, [op, n]) => (op === "read" || op === "search" ? sum : sum + n), 0);
+
+function Side({ page, outline, selected, jump }) {
+  const files = outline?.files || [];
+  const [all, setAll] = useState(false);
+  return html`<aside class="side" aria-label="About this session">
+    ${files.length
+      ? html`<section><h2>Files <span class="dim">${count(files.length)}</span></h2>
+          <ul class="files">${(all ? files : files.slice(0, 8)).map((file) => html`<li><button onClick=${() => jump(file.rows[0])} title=${shown(file.path)}><${Icon} name=${changed(file) ? "edit" : "read"} /><span class="cut">${shown(pathEnd(file.path))}</span><span class="dim xs">${changed(file) ? plural(changed(file), "change") : `read ×${count(file.ops.read || file.rows.length)}`}</span></button></li>`)}</ul>
+          ${files.length > 8 ? html`<button class="link sm" onClick=${() => setAll(!all)}>${all ? "fewer" : `${files.length - 8} more`}</button>` : null}</section>`
+      : null}
+    ${selected
+      ? html`<section><h2>This row</h2><dl class="pairs">
+          <dt>Record</dt><dd class="id cut" title=${selected.id}>${shown(selected.id)}</dd>
+          ${selected.time ? html`<dt>When</dt><dd>${moment(selected.time)}</dd>` : null}
+          ${selected.who ? html`<dt>Who</dt><dd class="cut">${shown(selected.who)}</dd>` : null}
+          ${selected.model ? html`<dt>Model</dt><dd class="cut">${shown(selected.model)}</dd>` : null}
+          ${selected.call?.took_ms != null ? html`<dt>Took</dt><dd>${(selected.call.took_ms / 1000).toFixed(1)} s</dd>` : null}
+          ${selected.commit ? html`<dt>Commit</dt><dd class="id"><a class="link" href=${"/c/" + selected.commit}>${selected.commit}</a></dd>` : null}
+        </dl></section>`
+      : null}
+    <section><h2>Session</h2><dl class="pairs">
+      <dt>Id</dt><dd class="id cut" title=${page.session}>${shown(page.session)}</dd>
+      ${page.tip ? html`<dt>Newest commit</dt><dd class="id">${exported ? page.tip : html`<a class="link" href=${"/c/" + page.tip}>${page.tip}</a>`}</dd>` : null}
+      ${page.started ? html`<dt>Began</dt><dd>${moment(page.started)}</dd>` : null}
+      ${page.figures?.tokens ? html`<dt>Tokens in</dt><dd>${few((page.figures.tokens.input || 0) + (page.figures.tokens.cache_read || 0) + (page.figures.tokens.cache_write || 0))}</dd><dt>Tokens out</dt><dd>${few(page.figures.tokens.output)}</dd>` : null}
+      ${page.project ? html`<dt>Folder</dt><dd class="cut" title=${shown(page.project)}>${shown(pathEnd(page.project, 2))}</dd>` : null}
+    </dl></section>
+  </aside>`;
+}

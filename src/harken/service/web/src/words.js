@@ -1,0 +1,104 @@
+// Times, sizes and names in words. Times are the reader's own, and the page says so.
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+
+export const timeOf = (text) => (text ? new Date(text) : null);
+
+/** 4 s, 12 min, 3 h 30 min, 2 d */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "";
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return seconds < 10 && seconds % 1 ? `${seconds.toFixed(1)} s` : `${s} s`;
+  if (s < HOUR) return `${Math.floor(s / 60)} min` + (s < 600 && s % 60 ? ` ${s % 60} s` : "");
+  if (s < DAY) return `${Math.floor(s / HOUR)} h` + (Math.floor((s % HOUR) / 60) ? ` ${Math.floor((s % HOUR) / 60)} min` : "");
+  return `${Math.floor(s / DAY)} d` + (Math.floor((s % DAY) / HOUR) ? ` ${Math.floor((s % DAY) / HOUR)} h` : "");
+}
+
+/** just now, 4 min ago, 3 h ago, yesterday, 14 Nov */
+export function ago(text, now = Date.now()) {
+  const time = timeOf(text);
+  if (!time) return "";
+  const s = (now - time.getTime()) / 1000;
+  if (s < 5) return "just now";
+  if (s < 60) return `${Math.floor(s)} s ago`;
+  if (s < HOUR) return `${Math.floor(s / 60)} min ago`;
+  if (s < 12 * HOUR) return `${Math.floor(s / HOUR)} h ago`;
+  return day(text, now);
+}
+
+/** today, yesterday, Mon 14 Nov, 14 Nov 2025 */
+export function day(text, now = Date.now()) {
+  const time = timeOf(text);
+  if (!time) return "";
+  const today = new Date(now);
+  const days = Math.round((new Date(today).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / (DAY * 1000));
+  if (days === 0) return "today";
+  if (days === 1) return "yesterday";
+  const parts = { day: "numeric", month: "short" };
+  if (days > 0 && days < 7) return time.toLocaleDateString(undefined, { weekday: "short", ...parts });
+  return time.toLocaleDateString(undefined, time.getFullYear() === today.getFullYear() ? parts : { ...parts, year: "numeric" });
+}
+
+export const clock = (text, seconds = false) =>
+  text ? timeOf(text).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined, hour12: false }) : "";
+
+export const moment = (text) => (text ? timeOf(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium", hour12: false }) : "");
+
+/** $0.004, $1.20, $2,145.78; "" where nobody knows. */
+export function money(micros) {
+  if (micros === null || micros === undefined) return "";
+  const dollars = micros / 1e6;
+  const digits = dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2;
+  return "$" + dollars.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+export const count = (n) => (n === null || n === undefined ? "" : n.toLocaleString("en-US"));
+
+/** 812, 12.4k, 1.2M */
+export function few(n) {
+  if (n === null || n === undefined) return "";
+  if (n < 1000) return String(n);
+  if (n < 1e6) return (n / 1e3).toFixed(n < 1e5 ? 1 : 0).replace(/\.0$/, "") + "k";
+  return (n / 1e6).toFixed(1).replace(/\.0$/, "") + "M";
+}
+
+export function bytes(n) {
+  if (n === null || n === undefined) return "";
+  if (n < 1000) return `${n} B`;
+  if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)} KB`;
+  return `${(n / 1e6).toFixed(1)} MB`;
+}
+
+export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
+
+const RUNTIMES = { "claude-code": "Claude Code", codex: "Codex", harken: "Harken", "std-001": "Document", "std-008": "Document", otel: "OpenTelemetry" };
+export const runtimeName = (name) => RUNTIMES[name] || shown(name) || "unknown";
+
+/** claude-opus-4-5-20251101 is opus 4.5 */
+export function modelName(name) {
+  if (!name) return "";
+  const found = /^(?:.*\/)?claude-(?:(\d[\d-]*)-)?([a-z]+)(?:-(\d{1,2}(?:-\d{1,2})?))?(?:-\d{8})?(?:@.*)?$/.exec(name);
+  if (found) return `${found[2]} ${(found[3] || found[1] || "").replace("-", ".")}`.trim();
+  return shown(name.replace(/^.*\//, "").replace(/-\d{4}-?\d{2}-?\d{2}$/, ""));
+}
+
+/** The last part of a path, and with `parts` a few more. */
+export function pathEnd(path, parts = 1) {
+  const all = (path || "").split("/").filter(Boolean);
+  return all.slice(-parts).join("/") || path || "";
+}
+
+const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/g;
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
+
+/** Text that cannot pretend to be another: marks of direction and control characters are shown. */
+export function shown(text) {
+  if (!text) return "";
+  return String(text)
+    .replace(BIDI, (mark) => `\u2039U+${mark.codePointAt(0).toString(16).toUpperCase()}\u203a`)
+    .replace(CONTROL, (mark) => String.fromCodePoint(0x2400 + (mark.codePointAt(0) & 0x1f)));
+}
+
+/** What is looked for: words, and what stands in quotation marks as one piece; in small letters. */
+export const pieces = (text) => [...String(text).toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)].map((found) => found[1] || found[2]);
