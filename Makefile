@@ -7,7 +7,7 @@ JOBS ?= 2
 FLOOR := 90
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage explore mutate check test-faults test-system test-runtimes bench docs format clean
+.PHONY: help setup run demo web test coverage explore mutate check test-faults test-system test-page test-runtimes bench docs format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,7 +18,10 @@ $(STAMP): pyproject.toml scripts/setup
 
 setup: $(STAMP) ## Make the virtual environment
 
-run: $(STAMP) ## Play the café, kill it half-way, resume it, and look at who heard what
+run: $(STAMP) ## The page, with the demonstrations and the recorded sessions; asks whether to show yours
+	@$(BIN)/python examples/page.py
+
+demo: $(STAMP) ## Play the café, kill it half-way, resume it, and look at who heard what
 	@$(BIN)/python examples/show.py
 
 test: $(STAMP) ## The whole fast suite
@@ -42,6 +45,7 @@ check: $(STAMP) ## Format, lint, strict types, documents in step with the code, 
 	$(BIN)/mypy
 	PATH="$(abspath $(BIN)):$$PATH" scripts/docs --check
 	$(BIN)/python scripts/walk --check
+	scripts/web --check
 
 test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m faults
@@ -49,6 +53,14 @@ test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
 test-system: $(STAMP) ## An export in a real browser, the watch under a real systemd
 	scripts/system
 	$(BIN)/python -m pytest -m system tests/system
+
+test-page: $(STAMP) ## The page in a real Chromium
+	scripts/system
+	scripts/web --check
+	$(BIN)/python -m pytest -m page tests/page
+
+web: ## Make what is shipped of the page from its sources
+	scripts/web
 
 test-runtimes: $(STAMP) ## The real Claude Code and Codex against a scripted model on loopback
 	scripts/runtimes

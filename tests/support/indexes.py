@@ -10,7 +10,8 @@ COMMIT = '(SELECT hex("commit") FROM commits WHERE n = {0}."commit")'
 SAID = {
     "sessions": "SELECT session, runtime, project, title, parent, agent, started, ended FROM sessions",
     "stale": f"SELECT {SESSION.format('stale')} FROM stale",
-    "commits": f'SELECT hex("commit"), {SESSION.format("commits")}, "end" FROM commits',
+    "commits": f'SELECT hex("commit"), {SESSION.format("commits")}, "end", rows, agents, marks, names, beside'
+    " FROM commits",
     "problems": "SELECT * FROM problems",
     "messages": f"SELECT key, {SESSION.format('messages')}, agent, role, tool, model, time,"
     f" {COMMIT.format('messages')}, record, event, size, sum FROM messages",

@@ -1,0 +1,245 @@
+"""The page with a session of 100,000 records, and agentsview with the same one, in one run and one browser.
+
+The peer is installed into an environment of its own (`.tools/page-peer`, never a dependency of ours). Its index is built
+before anything is measured, and so is ours. Each figure is the median of three; the machine is busy, so ratios count.
+
+python benchmarks/page.py [RECORDS]
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.large_session import write_large_session  # noqa: E402
+
+PEER = "agentsview==0.46.1"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+ROUNDS = 3
+SCROLL = """async ([selector, step, frames]) => {
+  const element = selector === 'auto'
+    ? [...document.querySelectorAll('*')].filter(e => e.scrollHeight > 3 * e.clientHeight && e.clientHeight > 300)
+        .sort((a, b) => b.scrollHeight - a.scrollHeight)[0]
+    : document.querySelector(selector);
+  const times = [];
+  let last = performance.now();
+  for (let n = 0; n < frames; n++) {
+    element.scrollTop += step;
+    await new Promise(done => requestAnimationFrame(done));
+    const now = performance.now();
+    times.push(now - last);
+    last = now;
+  }
+  return times.sort((a, b) => a - b);
+}"""
+
+
+def harken(*words: str) -> str:
+    made = subprocess.run([sys.executable, "-m", "harken", *words], check=True, capture_output=True, text=True)
+    return made.stdout
+
+
+@contextmanager
+def our_server(store: Path) -> Iterator[tuple[str, str]]:
+    token = harken(
+        "--store", str(store), "token", "create", f"bench-{os.getpid()}-{time.time_ns()}", "--grant", "admin"
+    )
+    words = [
+        sys.executable,
+        "-m",
+        "harken",
+        "--store",
+        str(store),
+        "serve",
+        "--port",
+        "0",
+        "--no-watch",
+        "--no-open",
+        "--json",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"].partition("#")[0].rstrip("/")
+        try:
+            yield url, token.strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def peer_server(home: Path, where: Path) -> Iterator[str]:
+    """agentsview on the same home, when it has taken everything in."""
+    tools = ROOT / ".tools" / "page-peer"
+    if not (tools / "bin" / "agentsview").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(tools)], check=True)
+        subprocess.run([str(tools / "bin" / "pip"), "install", "-q", PEER], check=True)
+    port = 18_741
+    environ = {**os.environ, "HOME": str(home), "AGENTSVIEW_DATA_DIR": str(where), "XDG_DATA_HOME": str(where / "data")}
+    words = [str(tools / "bin" / "agentsview"), "serve", "--no-browser", "--no-update-check", "--port", str(port)]
+    with subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait_for(lambda: bool(_json(f"{url}/api/v1/sessions").get("sessions")), 180)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _json(url: str) -> dict[str, Any]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=20) as answer:
+        found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def _wait_for(there: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if there():
+                return
+        except OSError:
+            pass
+        time.sleep(0.5)
+    raise SystemExit("the peer did not come up")
+
+
+def timed(page: Page, address: str, selector: str, limit: float = 40.0) -> float:
+    """Seconds from asking for an address until something is there; infinite where it does not come."""
+    page.goto("about:blank")
+    begun = time.perf_counter()
+    page.goto(address, wait_until="commit")
+    try:
+        page.locator(selector).first.wait_for(timeout=limit * 1000)
+    except Exception:
+        return float("inf")
+    return time.perf_counter() - begun
+
+
+def heap(page: Page) -> float:
+    """Megabytes that the page's own objects take, after what nobody holds was thrown away."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    return float(session.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
+
+
+def ours(browser: Browser, store: Path, session: str, record: str) -> dict[str, Any]:
+    with our_server(store) as (url, token):
+        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        page.goto(f"{url}/#token={token}")
+        page.locator("header.top").wait_for()
+        first = [timed(page, f"{url}/s/{session}", ".row-frame") for _ in range(ROUNDS)]
+        page.wait_for_timeout(1500)
+        slow = page.evaluate(SCROLL, [".rows", 400, 120])
+        fast = page.evaluate(SCROLL, [".rows", 20_000, 120])
+        size = heap(page)
+        nodes = page.evaluate("() => document.querySelectorAll('*').length")
+        deep = [timed(page, f"{url}/s/{session}?e={record}", ".row-frame.selected") for _ in range(ROUNDS)]
+    return {"first": first, "slow": slow, "fast": fast, "heap": size, "nodes": nodes, "deep": deep}
+
+
+def theirs(browser: Browser, home: Path, where: Path, session: str) -> dict[str, Any]:
+    with peer_server(home, where) as url:
+        found = _json(f"{url}/api/v1/sessions")["sessions"]
+        name = next(one["id"] for one in found if session in one["id"])
+        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        selector = "[data-message-ordinal], .message, article"
+        first = [timed(page, f"{url}/sessions/{name}", selector) for _ in range(ROUNDS)]
+        page.wait_for_timeout(1500)
+        slow = page.evaluate(SCROLL, ["auto", 400, 120])
+        fast = page.evaluate(SCROLL, ["auto", 20_000, 120])
+        size = heap(page)
+        nodes = page.evaluate("() => document.querySelectorAll('*').length")
+        deep = [
+            timed(
+                page, f"{url}/sessions/{name}?msg=60000", "[data-message-ordinal='60000'], [data-ordinal='60000']", 30
+            )
+        ]
+    return {"first": first, "slow": slow, "fast": fast, "heap": size, "nodes": nodes, "deep": deep}
+
+
+def many_sessions(where: Path, count: int = 2000) -> Path:
+    """A store with that many small sessions."""
+    home = where / "many"
+    for number in range(count):
+        write_large_session(home, 12, seed=1000 + number)
+    harken("--store", str(where / "many.db"), "import", str(home))
+    harken("--store", str(where / "many.db"), "index")
+    return where / "many.db"
+
+
+def home_page(browser: Browser, store: Path) -> list[float]:
+    with our_server(store) as (url, token):
+        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+        page.goto(f"{url}/#token={token}")
+        page.locator("header.top").wait_for()
+        timed(page, f"{url}/", "h1, .home")  # what is remembered from one question to the next
+        return [timed(page, f"{url}/", ".home h1, .home-sentence, .home p") for _ in range(ROUNDS)]
+
+
+def exported(browser: Browser, store: Path, session: str, where: Path) -> tuple[float, int]:
+    target = where / "export.html"
+    harken("--store", str(store), "export", session, "--to", "html", "-o", str(target))
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    return timed(page, target.as_uri(), ".row-frame", 60), target.stat().st_size
+
+
+def ms(values: list[float], share: float) -> str:
+    return f"{values[min(len(values) - 1, int(share * len(values)))]:.0f}"
+
+
+def main(out: Callable[[str], object], records: int = 100_000) -> None:
+    static = ROOT / "src" / "harken" / "service" / "web" / "static"
+    sizes = {name: len(gzip.compress((static / name).read_bytes(), 9)) for name in ("app.js", "app.css")}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        where = Path(folder)
+        session, _, names = write_large_session(where / "home" / ".claude", records)
+        harken("--store", str(where / "store.db"), "import", str(where / "home" / ".claude"))
+        harken("--store", str(where / "store.db"), "index")
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        mine = ours(browser, where / "store.db", session, names[int(0.87 * len(names))])
+        peer = theirs(browser, where / "home", where / "peer", session)
+        opened, size = exported(browser, where / "store.db", session, where)
+        first_page = home_page(browser, many_sessions(where))
+        browser.close()
+    a, b = statistics.median(mine["first"]), statistics.median(peer["first"])
+    out(f"### The page: a session of {records:,} records, Chromium without a window\n")
+    out("| | Harken | agentsview 0.46.1 | limit |")
+    out("|---|---|---|---|")
+    out(f"| first rows, s (ratio) | {a:.2f} ({a / b:.2f}) | {b:.2f} | 0.35 of agentsview |")
+    out(
+        f"| scrolling 400 px a frame, ms p50/p95 | {ms(mine['slow'], 0.5)} / {ms(mine['slow'], 0.95)} | {ms(peer['slow'], 0.5)} / {ms(peer['slow'], 0.95)} | p95 50 |"
+    )
+    out(
+        f"| scrolling 20,000 px a frame, ms p50/p95 | {ms(mine['fast'], 0.5)} / {ms(mine['fast'], 0.95)} | {ms(peer['fast'], 0.5)} / {ms(peer['fast'], 0.95)} | |"
+    )
+    deep = peer["deep"][0]
+    out(
+        f"| link to a record, s | {statistics.median(mine['deep']):.2f} | {'not within 30' if deep == float('inf') else f'{deep:.2f}'} | 1 |"
+    )
+    out(f"| heap, MB | {mine['heap']:.1f} | {peer['heap']:.1f} | 40 |")
+    out(f"| elements | {mine['nodes']} | {peer['nodes']} | |")
+    out(f"| script and style, packed, KB | {sum(sizes.values()) / 1000:.1f} | | 100 |")
+    out(f"| the export opens from disk, s | {opened:.2f} ({size / 1e6:.1f} MB) | | 4 |")
+    out(f"| home with 2,000 sessions, s | {statistics.median(first_page):.2f} | | 0.5 |")
+
+
+if __name__ == "__main__":
+    main(lambda line: print(line, flush=True), int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)

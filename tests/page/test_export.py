@@ -1,0 +1,121 @@
+"""An exported session opens from disk: every view that needs no server, find, and nothing but the file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import harken
+from harken.api.export import ExportPiece, ExportRequest, export
+from harken.repo import Repo
+from support.contexts import keep, memory_repo
+from support.hostile import EVIL, evil_events
+
+pytestmark = pytest.mark.page
+
+OPEN = 4.0
+"""Seconds within which a session of 100,000 records opens."""
+
+
+def write(repo: Repo, ref: str, path: Path) -> Path:
+    pieces = export(repo, ExportRequest(ref=ref, to="html"))
+    path.write_bytes(b"".join(piece.body for piece in pieces if isinstance(piece, ExportPiece)))
+    return path
+
+
+class FromDisk:
+    """A page that was opened from disk, and what it asked for and complained of."""
+
+    def __init__(self, browser: Browser, path: Path) -> None:
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900})
+        self.page: Page = self.context.new_page()
+        self.page.on("console", lambda told: told.type in ("error", "warning") and self.problems.append(told.text))
+        self.page.on("pageerror", lambda problem: self.problems.append(str(problem)))
+        self.page.on("dialog", lambda dialog: self.problems.append(dialog.message))
+        self.page.on("request", lambda asked: asked.url.startswith("data:") or self.requests.append(asked.url))
+        self.path = path
+        self.page.goto(path.as_uri())
+
+    def close(self) -> None:
+        self.context.close()
+        assert [self.path.as_uri()] == self.requests
+        assert [] == self.problems
+
+
+@pytest.fixture
+def disk(browser: Browser, store: Path, sessions: dict[str, str], tmp_path: Path) -> Iterator[FromDisk]:
+    with harken.open(store) as repo:
+        path = write(repo, sessions["cafe"].partition("/")[0], tmp_path / "cafe.html")
+    found = FromDisk(browser, path)
+    yield found
+    found.close()
+
+
+def test_its_views_open_by_keys_and_by_address(disk: FromDisk) -> None:
+    page = disk.page
+    expect(page.locator(".rows .list-row").first).to_be_visible()
+    for key, view, there in (("2", "flow", ".flow"), ("3", "lanes", ".lanes"), ("5", "agents", ".session-view > *")):
+        page.keyboard.press(key)
+        expect(page.locator(there).first).to_be_visible()
+        assert f"v={view}" in page.url
+    page.goto(disk.path.as_uri() + "#/s/export?v=flow")
+    page.reload()
+    expect(page.locator(".flow").first).to_be_visible()
+    disk.requests = disk.requests[:1]  # it was opened again
+
+
+def test_words_are_found_in_it(disk: FromDisk) -> None:
+    page = disk.page
+    expect(page.locator(".rows .list-row").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("café")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("mark").first).to_be_visible()
+
+
+def test_a_sub_agent_in_it_is_opened_by_its_address(
+    browser: Browser, store: Path, sessions: dict[str, str], tmp_path: Path
+) -> None:
+    with harken.open(store) as repo:
+        path = write(repo, sessions["sub_agents"], tmp_path / "agents.html")
+        agent = next(row.session for row in repo.sessions() if row.parent == sessions["sub_agents"])
+    found = FromDisk(browser, path)
+    found.page.goto(f"{path.as_uri()}#/s/{agent}")
+    found.page.reload()
+
+    expect(found.page.locator(".rows .list-row").first).to_be_visible()
+    found.requests = found.requests[:1]
+    found.close()
+
+
+def test_what_is_hostile_is_text_in_every_view(browser: Browser, tmp_path: Path) -> None:
+    repo = memory_repo()
+    keep(repo, evil_events(), session_id=EVIL[:60], template="claude-code")
+    found = FromDisk(browser, write(repo, EVIL[:60], tmp_path / "evil.html"))
+
+    for key in "1235":
+        found.page.keyboard.press(key)
+        found.page.wait_for_timeout(300)
+        assert 0 == found.page.locator("#app script, #app iframe, #app a[href^='javascript']").count()
+    found.close()
+
+
+def test_a_session_of_100_000_records_opens_soon(
+    browser: Browser, large: tuple[Path, str, list[str]], tmp_path: Path
+) -> None:
+    with harken.open(large[0]) as repo:
+        path = write(repo, large[1], tmp_path / "large.html")
+    began = time.monotonic()
+    found = FromDisk(browser, path)
+    expect(found.page.locator(".rows .list-row").first).to_be_visible(timeout=20_000)
+    took = time.monotonic() - began
+    found.close()
+
+    assert took < OPEN

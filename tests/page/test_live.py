@@ -1,0 +1,91 @@
+"""A session that is being written: the page follows it, also across a restart of the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import harken
+from support.large_session import write_large_session
+
+from .conftest import Served, Visit
+
+pytestmark = pytest.mark.page
+
+
+class Growing:
+    """A session of Claude Code that goes on."""
+
+    def __init__(self, home: Path) -> None:
+        self.session, self.path, self.records = write_large_session(home / ".claude", 40)
+
+    def say(self, words: str) -> None:
+        """The model says something more."""
+        last = json.loads(self.path.read_text().splitlines()[-1])
+        number = len(self.records)
+        record = {**last, "uuid": f"00000000-0000-4000-8000-{number:012d}", "parentUuid": last["uuid"]}
+        record["message"] = {
+            **last["message"],
+            "id": f"msg_more_{number}",
+            "content": [{"type": "text", "text": words}],
+        }
+        self.records.append(record["uuid"])
+        with self.path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Growing:
+    return Growing(tmp_path / "home")
+
+
+@pytest.fixture
+def watching(tmp_path: Path, growing: Growing, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A service that watches the home of that session."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    harken.open(tmp_path / "store.db").close()
+    served = Served(tmp_path / "store.db")
+    yield served
+    if served.process.poll() is None:
+        served.stop()
+
+
+def open_end(browser: Browser, served: Served, growing: Growing) -> Page:
+    visit = Visit(browser.new_context(viewport={"width": 1440, "height": 900}), served).sign_in()
+    page = visit.open("/sessions")
+    page.locator(f"a[href*='{growing.session}']").first.wait_for()
+    page = visit.open(f"/s/{growing.session}")
+    page.locator(".row-frame").first.wait_for()
+    return page
+
+
+def test_what_is_added_appears_and_is_followed(browser: Browser, watching: Served, growing: Growing) -> None:
+    os.utime(growing.path)
+    page = open_end(browser, watching, growing)
+    page.keyboard.press("Shift+G")
+    for number in range(3):
+        growing.say(f"something new, number {number}")
+        expect(page.get_by_text(f"something new, number {number}")).to_be_visible(timeout=20_000)
+    page.context.close()
+
+
+def test_the_page_goes_on_after_the_server_was_killed(browser: Browser, watching: Served, growing: Growing) -> None:
+    page = open_end(browser, watching, growing)
+    page.keyboard.press("Shift+G")
+    growing.say("before the end of the server")
+    expect(page.get_by_text("before the end of the server")).to_be_visible(timeout=20_000)
+    watching.stop(signal.SIGKILL)
+    growing.say("while nobody listened")
+    watching.start()
+    growing.say("after it came back")
+    expect(page.get_by_text("after it came back")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("while nobody listened")).to_have_count(1)
+    page.context.close()

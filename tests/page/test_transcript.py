@@ -1,0 +1,108 @@
+"""The transcript of a session of 100,000 records: quick to open, to scroll and to find one's way in."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .conftest import Visit
+
+pytestmark = pytest.mark.page
+
+Large = tuple[object, str, list[str]]
+
+
+def in_sight(page: Page) -> list[int]:
+    """The numbers of the rows that are loaded and in sight."""
+    found: list[int] = page.evaluate(
+        """() => [...document.querySelectorAll('.rows .list-row')]
+            .filter(row => row.querySelector('.row-frame')
+                && row.getBoundingClientRect().bottom > 100 && row.getBoundingClientRect().top < innerHeight)
+            .map(row => Number(row.dataset.n)).sort((a, b) => a - b)"""
+    )
+    return found
+
+
+def test_few_rows_are_elements_however_long_the_session_is(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    assert 3000 > page.evaluate("() => document.querySelectorAll('*').length")
+    assert 0 == in_sight(page)[0]
+
+
+@pytest.mark.parametrize("at", [0.0, 0.5, 0.87, 0.9999])
+def test_a_link_to_a_record_shows_that_record(large_visit: Visit, large: Large, at: float) -> None:
+    record = large[2][int(at * len(large[2]))]
+    page = large_visit.open(f"/s/{large[1]}?e={record}")
+    selected = page.locator(".row-frame.selected")
+    selected.wait_for()
+    page.wait_for_timeout(500)
+    assert selected.evaluate(
+        "row => row.getBoundingClientRect().top >= 60 && row.getBoundingClientRect().top < innerHeight"
+    )
+
+
+def test_the_end_is_as_near_as_the_beginning(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    page.keyboard.press("Shift+G")
+    page.locator(".row-frame.selected").wait_for()
+    last = in_sight(page)[-1]
+    page.keyboard.press("g")
+    page.keyboard.press("g")
+    expect(page.locator("#row-0")).to_be_visible()
+    assert last > 50_000
+
+
+def test_rows_that_are_scrolled_to_are_in_their_order_without_gaps(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    for share in (0.2, 0.21, 0.8, 0.1):
+        page.evaluate(
+            "(share) => { const list = document.querySelector('.rows'); list.scrollTop = share * list.scrollHeight }",
+            share,
+        )
+        page.wait_for_function(
+            "() => document.querySelector('.rows').ariaBusy === 'false' && document.querySelector('.rows .row-frame')"
+        )
+        page.wait_for_timeout(400)
+        numbers = in_sight(page)
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_words_are_found_one_after_the_other(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    page.keyboard.press("/")
+    page.get_by_label("Find in this session").fill("socket merge")
+    expect(page.locator(".find")).to_contain_text("1 of", timeout=20_000)
+    page.keyboard.press("Enter")
+    expect(page.locator(".find")).to_contain_text("2 of")
+    expect(page.locator(".rows mark").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".find")).to_have_count(0)
+
+
+def test_prompts_are_jumped_to_by_key_and_by_the_outline(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".outline-prompt").nth(3).wait_for()
+    page.locator(".row-frame").first.wait_for()
+    for _ in range(3):
+        page.keyboard.press("Shift+J")
+    expect(page.locator(".row-frame.selected.kind-prompt")).to_be_visible()
+    page.locator(".outline-prompt").nth(1).click()
+    expect(page.locator(".row-frame.selected.kind-prompt")).to_be_visible()
+
+
+def test_the_selection_is_in_the_address_and_survives_a_change_of_view(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    page.keyboard.press("j")
+    page.locator(".row-frame.selected").wait_for()
+    first = page.url
+    assert "e=" in first
+    page.keyboard.press("3")
+    page.wait_for_url("**v=lanes**")
+    page.keyboard.press("1")
+    page.locator(".row-frame.selected").wait_for()
+    assert first == page.url

@@ -1,0 +1,84 @@
+"""Every view opens by its address, in both themes and on a small screen, without a fault that a browser can tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from .conftest import Served, Visit, visiting
+
+pytestmark = pytest.mark.page
+
+AXE = Path(__file__).parents[2] / ".tools" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS = {
+    "home": "/",
+    "sessions": "/sessions",
+    "search": "/search?q=caf%C3%A9",
+    "commits": "/commits",
+    "stats": "/stats",
+    "documents": "/documents",
+    "transcript": "/s/{sub_agents}",
+    "flow": "/s/{cafe}?v=flow",
+    "lanes": "/s/{sub_agents}?v=lanes",
+    "session commits": "/s/{sub_agents}?v=commits",
+    "agents": "/s/{cafe}?v=agents",
+    "raw": "/s/{sub_agents}?v=raw",
+}
+"""Every view, and an address that shows it."""
+
+
+def ready(page: Page) -> None:
+    """Until what was asked for is there."""
+    page.locator("#main").wait_for()
+    page.wait_for_function("() => !document.querySelector('.loading, [aria-busy=true]')")
+    page.wait_for_timeout(300)
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_opens_by_its_address_and_is_accessible(
+    name: str, theme: str, browser: Browser, served: Served, sessions: dict[str, str]
+) -> None:
+    for visit in visiting(browser, served, color_scheme=theme, bypass_csp=True):
+        page = visit.open(VIEWS[name].format(**sessions))
+        ready(page)
+        assert 0 == page.locator(".state h2:text('did not work'), .state h2:text('no such')").count()
+        page.evaluate(AXE.read_text())
+        found: list[dict[str, Any]] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")[
+            "violations"
+        ]
+        serious = [
+            (one["id"], [node["html"][:120] for node in one["nodes"][:3]])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert [] == serious
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_nothing_is_wider_than_a_small_screen(
+    name: str, browser: Browser, served: Served, sessions: dict[str, str]
+) -> None:
+    for visit in visiting(browser, served, viewport={"width": 360, "height": 740}):
+        page = visit.open(VIEWS[name].format(**sessions))
+        ready(page)
+        assert 360 >= page.evaluate("() => document.documentElement.scrollWidth")
+        assert page.locator("nav.tabbar").is_visible()
+
+
+def test_an_address_that_means_nothing_says_so(visit: Visit) -> None:
+    page = visit.open("/nowhere")
+    assert page.get_by_text("There is no such page").is_visible()
+
+
+def test_a_session_that_is_not_there_says_so(visit: Visit) -> None:
+    page = visit.open("/s/no-such-session")
+    page.get_by_text("There is no such thing here").wait_for()
+    visit.problems.clear()  # the browser tells of every answer that is no 200
