@@ -249,6 +249,19 @@ def test_a_nested_call_that_is_listed_twice_is_one_call_of_its_agent() -> None:
     }
 
 
+def test_a_nested_sub_session_whose_call_is_a_main_one_alone_stays_nested() -> None:
+    given = multi()
+    given["sub_sessions"][1]["parent_session_id"] = "sub-001"
+
+    again = exported_again(given)
+
+    told_twice(given)
+    assert [given["session_id"], "sub-001"] == [sub["parent_session_id"] for sub in again["sub_sessions"]]
+    assert [("tool-001", None), ("tool-002", None), ("tool-003", None)] == [
+        (one["call_id"], one.get("x_harken_owner")) for one in again["tool_calls"]
+    ]
+
+
 def test_calls_that_happen_to_have_one_id_are_two() -> None:
     given = with_nested_call_listed_twice()
     given["tool_calls"][2] = call("b-002", 44)

@@ -346,6 +346,26 @@ def test_an_agent_made_by_a_sub_agent_is_below_that_one() -> None:
     assert ("builder", "sub-001/b-002") == (made.parent, made.cause)
 
 
+def test_an_agent_is_below_the_one_whose_sub_session_is_its_parent_also_where_the_call_is_a_main_one() -> None:
+    document = multi()
+    document["sub_sessions"][1]["parent_session_id"] = "sub-001"
+
+    made = record(read(document), "checker:created")
+
+    assert ("builder", "tool-003") == (made.parent, made.cause)
+
+
+@pytest.mark.parametrize("parents", [("sub-002", "sub-001"), ("sub-001", "sub-002")])
+def test_agents_that_are_below_each_other_or_themselves_are_below_the_main_one(parents: tuple[str, str]) -> None:
+    document = multi()
+    for sub, parent in zip(document["sub_sessions"], parents, strict=True):
+        sub["parent_session_id"] = parent
+
+    events = read(document)
+
+    assert ["lead", "lead"] == [record(events, f"{name}:created").parent for name in ("builder", "checker")]
+
+
 def test_agents_side_by_side_are_told_in_the_order_of_time() -> None:
     document = multi()
     document["tool_calls"][2]["started_at"] = "2026-03-04T10:00:31Z"

@@ -193,11 +193,13 @@ class SeenEvents:
         return any((call.agent_id, link) in self._said for link in links if link != call.message_id)
 
     def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
-        """The agent that made another."""
+        """The agent that made another: who is named together with the call, or made the call, or is named alone."""
         created = self.created.get(agent_id)
         named = [call.agent_id] if call else []
         if created is not None:
-            named += [created.parent, *(self.owners.get(cause, "") for cause in created.causes())]
+            is_of_call = call is not None and call.message_id in created.causes()
+            named.insert(0 if is_of_call else len(named), created.parent)
+            named += [self.owners.get(cause, "") for cause in created.causes()]
         return next((one for one in named if one and one in self.own and one != agent_id), main)
 
 

@@ -72,18 +72,31 @@ class DocumentReading:
         """Place of a sub-session to the agent that made it, the record of the call, and the call."""
         self._made: dict[str, list[SubSession]] = {}
         """Record of a call to the sub-sessions that it made."""
-        named = {sub.name: sub for sub in reversed(self.subs) if sub.name}
+        self._named = {sub.name: sub for sub in reversed(self.subs) if sub.name}
         with_call: dict[str, SubSession] = {}
         for sub in reversed(self.subs):
             with_call |= dict.fromkeys(sub.records, sub)
         listed = {name: call for call in reversed(values(self.own.calls)) if (name := id_of(call.get("call_id")))}
         for place, sub in enumerate(self.subs):
             call = id_of(sub.data.get("triggered_by_call_id"))
-            above = named.get(id_of(sub.data.get("parent_session_id")))
+            above = self._above(sub)
             maker, record = self._maker(sub, call, above, listed.get(call), with_call.get(call))
             self.makers[place] = (maker, record, call if record else "")
             if record:
                 self._made.setdefault(record, []).append(sub)
+
+    def _above(self, sub: SubSession) -> SubSession | None:
+        return self._named.get(id_of(sub.data.get("parent_session_id")))
+
+    def _is_around(self, sub: SubSession, above: SubSession | None) -> bool:
+        """Whether one comes to the agent of a sub-session again on the way up from here."""
+        seen: set[int] = set()
+        while above is not None and id(above) not in seen:
+            if above.agent == sub.agent:
+                return True
+            seen.add(id(above))
+            above = self._above(above)
+        return False
 
     def _maker(
         self, sub: SubSession, call: str, above: SubSession | None, listed: Json | None, other: SubSession | None
@@ -96,8 +109,8 @@ class DocumentReading:
         owner = id_of(listed.get("x_harken_owner")) if listed else ""
         if listed is not None and listed.get("x_harken_derived") is True:
             return owner or (above.agent if above else self.main), None  # nobody called
-        if listed is not None and not owner:
-            return self.main, self.own.records[call]
+        if listed is not None and not owner:  # the standard looks for it there, whoever is above
+            return (above.agent if above and not self._is_around(sub, above) else self.main), self.own.records[call]
         if other is not None and other is not sub:
             return other.agent, other.records[call]
         return owner or (above.agent if above else self.main), None
