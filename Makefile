@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml scripts/setup
 setup: $(STAMP) ## Make the virtual environment
 
 run: $(STAMP) ## The page, with the demonstrations and the recorded sessions; asks whether to show yours
-	@$(BIN)/python examples/page.py
+	@$(BIN)/python scripts/page
 
 demo: $(STAMP) ## Play the café, kill it half-way, resume it, and look at who heard what
 	@$(BIN)/python examples/show.py

@@ -51,7 +51,7 @@ STORELESS = {
     *("std repair", "std show", "std validate"),
 }
 """Commands that open no store, or tell of one that is none."""
-WITHOUT_STORE = {*STORELESS, "chat", "run", "import", "watch", "checkpoint"}
+WITHOUT_STORE = {*STORELESS, "chat", "run", "import", "watch", "serve", "checkpoint"}
 """Commands that need no store, or make one."""
 WITHOUT_JSON = {"completion", "config path", "chat", "run"}
 """What they print is for a person or a shell; `--json` is a word that they refuse."""
@@ -111,7 +111,7 @@ class TestEveryCommand:
         assert (True, "") == (done.code in (1, 2), done.out)
         assert error["hint"]
 
-    @pytest.mark.parametrize("words", sorted(LEAVES.keys() - {"completion", "watch", *WITHOUT_JSON}))
+    @pytest.mark.parametrize("words", sorted(LEAVES.keys() - {"completion", "watch", "serve", *WITHOUT_JSON}))
     def test_about_something_that_is_not_there(self, repo: Repo, run: Run, words: str) -> None:
         """Those that name nothing answer; of the others each line of stdout is JSON, and so is the error."""
         repo.fork(chain(repo, [1]), "b")

@@ -76,6 +76,10 @@ PRINTED: list[tuple[str, list[str]]] = [
 """The operation, and the words that print its answers."""
 ELSEWHERE = {
     "config show": "is the command line's own (test_config.py)",
+    "serve": "never ends by itself (test_serve.py)",
+    "token create": "is the command line's own (test_serve.py)",
+    "token list": "is the command line's own (test_serve.py)",
+    "token revoke": "is the command line's own (test_serve.py)",
     "sql": "its keys are the columns of the query (test_sql.py)",
     "watch": "never ends by itself; it prints what `import` prints",
 }

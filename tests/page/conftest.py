@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 import harken
 from support.large_session import write_large_session
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "page"
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
@@ -99,7 +99,7 @@ def browser() -> Iterator[Browser]:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demonstrations and the recorded sessions, as `make run` has them."""
     where = tmp_path_factory.mktemp("page")
-    subprocess.run([sys.executable, str(EXAMPLES / "page.py"), "--fill", str(where)], check=True)
+    subprocess.run([sys.executable, str(SCRIPT), "--fill", str(where)], check=True)
     return where / "store.db"
 
 
