@@ -18,6 +18,7 @@ The packages, in the order data meets them. A package may import those after its
     repo       <- events secrets formats log agents store context runtimes views analytics index   operations
     api        <- events secrets formats log agents store context runtimes views analytics index repo   typed operations
     service    <- events api repo views                            the operations behind HTTP and a Unix socket
+    client     <- events secrets formats store context runtimes views analytics index repo api   `Repo` over a wire
     cli        <- formats views repo api service                   one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 
@@ -30,11 +31,13 @@ import importlib
 
 TYPE_CHECKING = False  # as `typing` has it, whose loading would be a good part of ours
 if TYPE_CHECKING:
+    import os
     from typing import Any
 
     from . import capture as capture
     from .agents import Agent as Agent
     from .agents import load_session as load_session
+    from .clock import Clock
     from .context import Diff as Diff
     from .context import Materialized as Materialized
     from .context import Shown as Shown
@@ -50,8 +53,10 @@ if TYPE_CHECKING:
     from .errors import HarkenError as HarkenError
     from .errors import Locked as Locked
     from .errors import ModelFailed as ModelFailed
+    from .errors import NotAllowed as NotAllowed
     from .errors import NotFound as NotFound
     from .errors import Poisoned as Poisoned
+    from .errors import Unreachable as Unreachable
     from .events import Event as Event
     from .events import Prompt as Prompt
     from .events import Response as Response
@@ -62,7 +67,6 @@ if TYPE_CHECKING:
     from .log import Session as Session
     from .repo import Repo as Repo
     from .repo import default_location as default_location
-    from .repo import open as open
     from .runtimes.run import RunOutput as RunOutput
     from .store import Change as Change
     from .store import Commit as Commit
@@ -76,7 +80,6 @@ __version__ = "0.1.0"
 _HOME = {
     "Repo": "repo",
     "default_location": "repo",
-    "open": "repo",
     "RunOutput": "runtimes.run",
     "Tracker": "context",
     "Diff": "context",
@@ -104,6 +107,8 @@ _HOME = {
     "Poisoned": "errors",
     "ModelFailed": "errors",
     "Corrupt": "errors",
+    "NotAllowed": "errors",
+    "Unreachable": "errors",
     "Agent": "agents",
     "load_session": "agents",
     "LoggedString": "log",
@@ -111,7 +116,34 @@ _HOME = {
     "SessionViewer": "views",
 }
 
-__all__ = ["__version__", "capture", *sorted(_HOME)]
+__all__ = ["__version__", "capture", "open", *sorted(_HOME)]
+
+
+def open(
+    path_or_url: str | os.PathLike[str] | None = None,
+    *,
+    create: bool = True,
+    damaged: bool = False,
+    clock: Clock | None = None,
+    token: str = "",
+) -> Repo:
+    """Open the store at a path or URL; without one, the user's own.
+
+    One that is not there is made, or with `create=False` is `NotFound`. One that cannot be read through is `Corrupt`;
+    with `damaged=True` what is left of it can be looked at, and `repo.damage` says what is wrong.
+
+    `http://HOST:PORT`, `https://…` and `unix:PATH` name a service (`harken serve`), which answers like the store; over
+    HTTP it wants a `token` (`harken token create`)."""
+    from . import clock as clocks
+    from .repo import is_service
+    from .repo import open as open_store
+
+    now = clock or clocks.now
+    if isinstance(path_or_url, str) and is_service(path_or_url):
+        from .client import RemoteRepo
+
+        return RemoteRepo(path_or_url, token=token, clock=now)
+    return open_store(path_or_url, create=create, damaged=damaged, clock=now)
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
   + TooLarge             exit 1  http 413   more was sent than is taken
   + TooMany              exit 1  http 429   too many questions at once, or one after the other
   + TookTooLong          exit 1  http 504   the answer was not there in time
+  + Unreachable          exit 1  http 503   the service that was to be asked does not answer
   + Corrupt              exit 9  http 500   bytes are not what their name says
     + PartlyCorrupt      exit 9  http 500   some of what was asked for; the error has the rest
 """
@@ -142,6 +143,12 @@ class TookTooLong(HarkenError):
     """The answer was not there in time."""
 
     http_status = 504
+
+
+class Unreachable(HarkenError):
+    """The service that was to be asked does not answer."""
+
+    http_status = 503
 
 
 class Corrupt(HarkenError):
