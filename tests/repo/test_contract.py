@@ -12,7 +12,7 @@ import pytest
 import harken
 from harken import Repo
 from harken.store.arguments import public_methods
-from harken.testing import RepoContract, repo_sessions, turns
+from harken.testing import RepoContract, repo_principals, repo_sessions, turns
 from harken.testing import repo as repo_suite
 from support.contexts import Ticking
 
@@ -33,6 +33,6 @@ class TestSqlite(RepoContract):
 
 def test_the_suite_calls_every_sentence() -> None:
     """What it leaves out, a remote client could leave out."""
-    suite = "".join(inspect.getsource(module) for module in (repo_suite, repo_sessions, turns))
+    suite = "".join(inspect.getsource(module) for module in (repo_suite, repo_sessions, repo_principals, turns))
 
     assert set() == {name for name, _ in public_methods(Repo) if not re.search(rf"\brepo\.{name}\b", suite)}

@@ -20,6 +20,7 @@ from harken.repo import Repo
 from harken.repo.live import KeptSession
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .writing import LossAnswer
 
 
@@ -132,6 +133,7 @@ class OpenChat:
         self.close()
 
 
+@crosses
 def chat(
     repo: Repo | None, request: ChatRequest, *, warn: Callable[[str], None] | None = None
 ) -> Iterator[ChatStart | ChatReply]:

@@ -18,6 +18,7 @@ from harken.views.graph_folds import FoldedRun, folded, unfolded
 
 from .base import ApiAnswer, ApiRequest, stamp
 from .continuations import with_continuations
+from .crossing import crosses
 from .following import check_range
 from .remembering import remembered
 
@@ -150,6 +151,7 @@ class _Listing(NamedTuple):
     commits: int
 
 
+@crosses
 def commit_rows(repo: Repo, request: CommitRowsRequest) -> CommitRowsAnswer:
     """Commits with the columns of the drawing, as `log --graph` has them."""
     check_range(request.start, request.limit, MOST_ROWS)

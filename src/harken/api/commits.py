@@ -15,6 +15,7 @@ from harken.repo import Repo
 from harken.store import Commit
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .values import (
     CommitAnswer,
     EventLine,
@@ -38,6 +39,7 @@ class LogRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether to list tails that a grown file has superseded, too."""
 
 
+@crosses
 def log(repo: Repo, request: LogRequest) -> Iterator[ShownCommit]:
     """The chain of commits behind a commit, newest first, past every compaction."""
     found = repo.log(request.ref or None, limit=request.limit, superseded=request.superseded)
@@ -53,6 +55,7 @@ class HistoryRequest(ApiRequest, frozen=True, kw_only=True):
     """At most so many."""
 
 
+@crosses
 def history(repo: Repo, request: HistoryRequest) -> Iterator[CommitAnswer]:
     """The chain behind a commit without summaries and names, which is quicker than `log`."""
     return (commit_answer(commit) for commit in repo.history(request.ref, limit=request.limit))
@@ -80,6 +83,7 @@ class GraphAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Parents that are there and were left out."""
 
 
+@crosses
 def graph(repo: Repo, request: GraphRequest) -> GraphAnswer:
     """The tree a commit stands in: the branches beside it, and the sub-agents that were spawned in it."""
     found = repo.family(request.ref or None, limit=request.limit, superseded=request.superseded)
@@ -133,6 +137,7 @@ class ShowAnswer(ShownCommit, frozen=True, kw_only=True):
     """What was forgotten of it on purpose, by whom and why; empty where nothing was."""
 
 
+@crosses
 def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
     """One commit, with what it adds and what was said about it."""
     shown = _sized(repo, repo.show(request.ref))
@@ -212,6 +217,7 @@ class DescribeRequest(ApiRequest, frozen=True, kw_only=True):
     """The commits."""
 
 
+@crosses
 def describe(repo: Repo, request: DescribeRequest) -> Iterator[ShownCommit]:
     """Commits with their summaries and names, in the order asked."""
     return (shown_commit(shown) for shown in repo.describe(request.refs))
@@ -254,6 +260,7 @@ class DiffLine(EventLine, frozen=True, kw_only=True):
     """`here` where only the first has it, `there` where only the second has."""
 
 
+@crosses
 def diff(repo: Repo, request: DiffRequest) -> Iterator[DiffStart | DiffLine]:
     """What one context knows that another does not."""
     if request.limit is not None and request.limit < 0:
@@ -297,6 +304,7 @@ class ResolveRequest(ApiRequest, frozen=True, kw_only=True):
     """When; None for now."""
 
 
+@crosses
 def resolve(repo: Repo, request: ResolveRequest) -> ShownCommit:
     """The principal's newest commit at or before a time."""
     commit = repo.resolve(request.principal, request.time)
@@ -322,6 +330,7 @@ class AnnotateRequest(ApiRequest, frozen=True, kw_only=True):
     """Who says so."""
 
 
+@crosses
 def annotate(repo: Repo, request: AnnotateRequest) -> ShownCommit:
     """Add a remark to a commit; the older ones stay."""
     commit = repo.commit(request.ref)

@@ -17,6 +17,7 @@ from harken.repo import Repo
 from harken.store import Commit
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 from .following import check_range
 from .remembering import remembered
 
@@ -134,6 +135,7 @@ class _Compaction(NamedTuple):
     messages: int | None
 
 
+@crosses
 def compaction(repo: Repo, request: CompactionRequest) -> CompactionAnswer:
     """What a compaction dropped and what it kept, with its summary."""
     check_range(request.start, request.count, MOST_THINGS)

@@ -12,6 +12,7 @@ from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 from .following import check_range
 from .remembering import remembered
 from .std_show import StdShowAnswer, StdShowRequest, std_show
@@ -98,6 +99,7 @@ class DocumentAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What is not as its standard has it; at most 1,000 findings."""
 
 
+@crosses
 def documents(repo: Repo, request: DocumentsRequest) -> DocumentsAnswer:
     """The session documents of the store, each with how it ended and whether it is as its standard has it."""
     check_range(request.start, request.count, MOST_DOCUMENTS)
@@ -111,6 +113,7 @@ def documents(repo: Repo, request: DocumentsRequest) -> DocumentsAnswer:
     return DocumentsAnswer(total=len(rows), start=request.start, documents=found)
 
 
+@crosses
 def document(repo: Repo, request: DocumentRequest) -> DocumentAnswer:
     """One session document: who took part, what was to be done, what they told each other, what is wrong with it."""
     row = repo.transcripts.open(request.session).row

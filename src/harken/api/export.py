@@ -11,6 +11,7 @@ from harken.repo import Repo
 from harken.views.documents import PictureFile
 
 from .base import ApiAnswer
+from .crossing import crosses
 from .secret_rules import MaskedSecrets, RulesRequest, compiled, masked_secrets
 from .writing import LossAnswer
 
@@ -69,6 +70,7 @@ class ExportReport(ApiAnswer, frozen=True, kw_only=True):
     """What became of it."""
 
 
+@crosses
 def export(
     repo: Repo, request: ExportRequest, *, moved: Callable[[str, int, int], None] | None = None
 ) -> Iterator[ExportPiece | ExportReport]:

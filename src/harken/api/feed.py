@@ -7,6 +7,7 @@ from harken.repo import Repo
 from harken.store import Change
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 LONGEST = 60.0
 """Seconds that a question may wait for an answer."""
@@ -54,6 +55,7 @@ class ChangesAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The changes, oldest first."""
 
 
+@crosses
 def changes(repo: Repo, request: ChangesRequest) -> ChangesAnswer:
     """What changed in the store after a number, as search, pages and copies follow it."""
     if not 0 <= request.wait <= LONGEST or request.limit < 1 or request.after < 0:

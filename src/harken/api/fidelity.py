@@ -11,6 +11,7 @@ from harken.repo import Repo
 from harken.runtimes import Runtime
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .writing import LossAnswer
 
 FIDELITIES = {"1": "exact", "2": "translated", "2s": "translated", "3": "text"}
@@ -53,6 +54,7 @@ class FidelityAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The short name of the commit."""
 
 
+@crosses
 def fidelity(repo: Repo, request: FidelityRequest) -> Iterator[FidelityAnswer]:
     """Every runtime that can continue conversations, and how much of this one it would be given: the most first."""
     commit = repo.commit(request.ref)

@@ -26,6 +26,7 @@ from harken.views.flow_table import (
 )
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 from .following import check_range, family_of, stands
 from .remembering import remembered
 
@@ -152,6 +153,7 @@ class FlowPageAnswer(ApiAnswer, frozen=True, kw_only=True):
     `changed`, `blocked` or nothing; at most a thousand."""
 
 
+@crosses
 def flow_page(repo: Repo, request: FlowPageRequest) -> FlowPageAnswer:
     """Who said what to whom: columns of agents, and a range of rows."""
     check_range(request.start, request.count, MOST_ROWS)
@@ -382,6 +384,7 @@ class FlowKnowsAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What to fork from to talk to it as it was: `SESSION@MESSAGE` of its last entry; empty where it had none."""
 
 
+@crosses
 def flow_knows(repo: Repo, request: FlowKnowsRequest) -> FlowKnowsAnswer:
     """What an agent knew at a moment: of each row of a range whether, and altogether how much."""
     check_range(request.start, request.count, MOST_ROWS)
@@ -491,6 +494,7 @@ class FlowPlaceAnswer(ApiAnswer, frozen=True, kw_only=True):
     """How many rows there are."""
 
 
+@crosses
 def flow_place(repo: Repo, request: FlowPlaceRequest) -> FlowPlaceAnswer:
     """The number of the row of a message, or of the row that somebody heard by it."""
     session, table = _table(repo, request.session)

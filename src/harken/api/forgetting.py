@@ -11,6 +11,7 @@ from harken.errors import Corrupt
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .secret_rules import RulesRequest, all_rules, rules_named
 
 
@@ -58,6 +59,7 @@ class SecretsReport(ApiAnswer, frozen=True, kw_only=True):
     """How many there are."""
 
 
+@crosses
 def secrets(
     repo: Repo, request: SecretsRequest, *, moved: Callable[[int], None] | None = None
 ) -> Iterator[SecretAnswer | SecretsReport]:
@@ -146,6 +148,7 @@ class ForgetAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Files beside the store that may still hold it: copies from before a repair, which are their owner's to remove."""
 
 
+@crosses
 def forget(repo: Repo, request: ForgetRequest, *, moved: Callable[[int], None] | None = None) -> ForgetAnswer:
     """Take a session, what a commit adds, or a secret out of the store for good."""
     report = repo.forget(
@@ -185,6 +188,7 @@ class RestoreAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The numbers of the erasures that no longer count."""
 
 
+@crosses
 def restore(repo: Repo, request: RestoreRequest) -> RestoreAnswer:
     """Let in again what was forgotten of the sessions at these paths; the next import that reads them brings it
     back."""

@@ -12,6 +12,7 @@ from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
+from .crossing import crosses
 from .following import follow
 from .home_days import DayWindow, LookedDay, Noticed, look_into
 from .remembering import remembered
@@ -161,6 +162,7 @@ class HomeAnswer(IndexedAnswer, frozen=True, kw_only=True):
     """The sessions of the day, by project and beginning."""
 
 
+@crosses
 def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
     """Today and this week: what ran, what it cost, what goes on, and what is worth a look."""
     now = repo.clock()

@@ -9,6 +9,7 @@ from harken.repo import Repo
 from harken.store.explaining import explain
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 
 class IndexRequest(ApiRequest, frozen=True, kw_only=True):
@@ -60,6 +61,7 @@ class IndexAnswer(ApiAnswer, frozen=True, kw_only=True):
     """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
+@crosses
 def index(repo: Repo, request: IndexRequest, *, moved: Callable[[int, int], None] | None = None) -> IndexAnswer:
     """Bring the index up to date, build it anew, or only look at it. `moved` is told how far it is meanwhile."""
     taken, rebuilt = 0, ""

@@ -18,6 +18,7 @@ from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, instant, stamp
+from .crossing import crosses
 from .following import family_of, follow, stands
 from .remembering import remembered
 
@@ -127,6 +128,7 @@ class _Drawn(NamedTuple):
     """From a sub-agent's session to the session that made it, and the call."""
 
 
+@crosses
 def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
     """For each agent of a session when it did what, in at most so many segments."""
     if not 0 < request.segments <= MOST_SEGMENTS:

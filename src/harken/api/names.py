@@ -10,6 +10,7 @@ from harken.repo import Repo
 from harken.store import Name
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 from .values import NameAnswer, name_answers
 
 _LONGEST = 19
@@ -22,12 +23,19 @@ class NamesRequest(ApiRequest, frozen=True, kw_only=True):
     kind: str = ""
     """`branch` or `tag`; empty for both."""
     all: bool = False
-    """Those too that Harken keeps for itself: `live/SESSION`, `resumed/SESSION`."""
+    """Those too that Harken keeps for itself: `live/SESSION`, `resumed/SESSION`, `principals/…`."""
+    name: str = ""
+    """The one of exactly this name; empty for all."""
 
 
+@crosses
 def names(repo: Repo, request: NamesRequest) -> Iterator[NameAnswer]:
     """The branches and tags, by name."""
-    found = repo.names(request.kind or None)
+    if request.name:
+        one = repo.find_name(request.name)
+        found = [one] if one is not None and request.kind in ("", one.kind) else []
+    else:
+        found = repo.names(request.kind or None)
     return iter(name_answers(repo, found if request.all else [name for name in found if not is_own(name)]))
 
 
@@ -44,6 +52,7 @@ class ForkRequest(ApiRequest, frozen=True, kw_only=True):
     """The reason, for the list of moves."""
 
 
+@crosses
 def fork(repo: Repo, request: ForkRequest) -> NameAnswer:
     """Start a branch at any commit."""
     made = repo.fork(request.ref, request.name, who=request.who, why=request.why)
@@ -61,16 +70,19 @@ class SetNameRequest(ApiRequest, frozen=True, kw_only=True):
     """The commit it points at."""
     move: bool = False
     """Whether it is there already and moves; otherwise it must be new."""
+    expect: str | None = None
+    """The full name of the commit that it has to point at now, in place of `move`; empty: it has to be new."""
     who: str = ""
     """Who does it."""
     why: str = ""
     """The reason, for the list of moves."""
 
 
+@crosses
 def set_name(repo: Repo, request: SetNameRequest) -> NameAnswer:
     """Make a branch or tag, or move one that is there."""
-    expect = ""
-    if request.move:
+    expect = request.expect or ""
+    if request.move and request.expect is None:
         before = repo.find_name(request.name)
         if before is None:
             hint = f"`harken {request.kind} {request.name} REF` makes it"
@@ -89,15 +101,19 @@ class DeleteNameRequest(ApiRequest, frozen=True, kw_only=True):
     """What it is called."""
     kind: str
     """`branch` or `tag`."""
+    expect: str | None = None
+    """The full name of the commit that it has to point at now; None: any."""
     who: str = ""
     """Who does it."""
     why: str = ""
     """The reason, for the list of moves."""
 
 
+@crosses
 def delete_name(repo: Repo, request: DeleteNameRequest) -> NameAnswer:
     """Remove a branch or tag; the commits stay."""
-    repo.move(request.name, None, kind=request.kind, who=request.who, why=request.why or "delete")
+    why = request.why or "delete"
+    repo.move(request.name, None, kind=request.kind, expect=request.expect, who=request.who, why=why)
     return NameAnswer(name=request.name, kind=request.kind, target="", short="")
 
 
@@ -135,6 +151,7 @@ class MoveAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The reason."""
 
 
+@crosses
 def moves(repo: Repo, request: MovesRequest) -> Iterator[MoveAnswer]:
     """Where branches and tags were moved on purpose, newest first."""
     found = repo.moves(request.name or None, limit=request.limit)
@@ -170,6 +187,7 @@ class UndoRequest(ApiRequest, frozen=True, kw_only=True):
     """Who does it."""
 
 
+@crosses
 def undo(repo: Repo, request: UndoRequest) -> NameAnswer:
     """Take back a move of a branch or tag, which is one more move."""
     name, number = request.name, request.number
@@ -204,6 +222,7 @@ class PinAnswer(ApiAnswer, frozen=True, kw_only=True):
     """How many artifacts got that policy."""
 
 
+@crosses
 def pin(repo: Repo, request: PinRequest) -> PinAnswer:
     """Keep a commit's bytes for ever, or stop doing so."""
     commit = repo.commit(request.ref)

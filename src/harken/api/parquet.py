@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from harken.repo import Repo
 
 from .base import ApiAnswer
+from .crossing import crosses
 from .secret_rules import MaskedSecrets, RulesRequest, compiled, masked_secrets
 
 
@@ -60,6 +61,7 @@ class ParquetReport(ApiAnswer, frozen=True, kw_only=True):
     """Everything together."""
 
 
+@crosses
 def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[ParquetAnswer | ParquetReport]:
     """Write every view of the index as a Parquet file: a line for each, and a report."""
     made = repo.export_parquet(

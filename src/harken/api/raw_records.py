@@ -7,6 +7,7 @@ from harken.repo.raw_records import RawPiece
 from harken.store import Commit
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 from .following import check_range
 
 MOST_RECORDS = 200
@@ -61,6 +62,7 @@ class RawRecordsAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The pieces."""
 
 
+@crosses
 def raw_records(repo: Repo, request: RawRecordsRequest) -> RawRecordsAnswer:
     """What a session's runtime wrote, commit by commit and byte by byte: nothing is read into it."""
     check_range(request.start, request.count, MOST_RECORDS)

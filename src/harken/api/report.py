@@ -9,6 +9,7 @@ import msgspec
 from harken.repo import Repo
 
 from .base import ApiAnswer, OneSessionRequest, stamp
+from .crossing import crosses
 
 
 class ReportRequest(OneSessionRequest, frozen=True, kw_only=True):
@@ -54,6 +55,7 @@ class ReportAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Events by weekday (Monday first) and hour of the local time zone."""
 
 
+@crosses
 def report(repo: Repo, request: ReportRequest) -> ReportAnswer:
     """Where a session's time went, what came of what people said, its tools and files, and who told whom."""
     found = repo.report(request.place(), window=request.window_seconds * 1_000_000)

@@ -9,6 +9,7 @@ from harken.runtimes.run import RunOutput
 from harken.runtimes.socket import NO_ANSWER, ask
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 
 class RunRequest(ApiRequest, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ class RunAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Why the index could not be brought up to date; empty where it was, or where the run is not all stored."""
 
 
+@crosses
 def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> RunAnswer:
     """Start a runtime, stay with it to its end, and keep what it knows while it works. `output` takes what it shows."""
     ended = repo.run(

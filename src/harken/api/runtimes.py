@@ -14,6 +14,7 @@ from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
 
 from .base import ApiAnswer, ApiRequest, FiguresAnswer, figures_fields
+from .crossing import crosses
 from .writing import LossAnswer
 
 
@@ -136,6 +137,7 @@ INDEXED = 5.0
 """Seconds of an import after which the index follows, so that little is left to do when it is interrupted."""
 
 
+@crosses
 def import_sessions(
     repo: Repo,
     request: ImportRequest,
@@ -182,6 +184,7 @@ QUIET = ("unchanged", "forgotten")
 """What became of a file of which nothing is new."""
 
 
+@crosses
 def watch(
     repo: Repo, request: WatchRequest, *, stop: threading.Event | None = None
 ) -> Iterator[ImportAnswer | ImportReport]:
@@ -310,6 +313,7 @@ class ResumeAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The full name of the commit it continues."""
 
 
+@crosses
 def resume(repo: Repo, request: ResumeRequest) -> ResumeAnswer:
     """Write a conversation into a runtime's own place, and say which command goes on with it."""
     home = Path(request.home) if request.home is not None else None

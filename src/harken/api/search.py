@@ -12,6 +12,7 @@ from harken.index.search import Hit
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
+from .crossing import crosses
 
 
 class SearchRequest(ApiRequest, frozen=True, kw_only=True):
@@ -73,6 +74,7 @@ class SearchRest(IndexedAnswer, frozen=True, kw_only=True):
     """Why the index was built anew; empty where it was not."""
 
 
+@crosses
 def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRest]:
     """The messages that a query finds, the best first; what a fork or a resume copied is one of them."""
     found = repo.search(request.query, limit=request.limit)

@@ -13,6 +13,7 @@ from harken.repo.transcripts import OpenTranscript
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, TokensAnswer, stamp, tokens_answer
+from .crossing import crosses
 from .sessions import SHORTEST, beginnings
 from .transcript import masks
 
@@ -137,6 +138,7 @@ class SessionPage(ApiAnswer, frozen=True, kw_only=True):
     `document` for a session document."""
 
 
+@crosses
 def session_page(repo: Repo, request: SessionPageRequest) -> SessionPage:
     """The head of a session: title, times, numbers, price, agents, and what can be done with it."""
     transcripts = repo.transcripts

@@ -14,6 +14,7 @@ from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, OneSessionRequest, instant, stamp
+from .crossing import crosses
 
 if TYPE_CHECKING:
     from harken.index import IndexProgress
@@ -136,6 +137,7 @@ class _Listed(NamedTuple):
     """Those that Harken wrote, and nobody has used."""
 
 
+@crosses
 def sessions(
     repo: Repo, request: SessionsRequest, *, note: Callable[[str], None] | None = None
 ) -> Iterator[SessionAnswer]:
@@ -323,6 +325,7 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Whether it was terminated."""
 
 
+@crosses
 def agents(repo: Repo, request: AgentsRequest) -> Iterator[AgentAnswer]:
     """The agents of a session, its own first."""
     found = repo.agents(request.place())

@@ -16,6 +16,7 @@ from harken.index.search import Hit
 from harken.repo import Repo
 
 from .base import ApiAnswer, IndexedAnswer, index_fields
+from .crossing import crosses
 from .following import check_range, follow
 from .remembering import remembered
 from .session_page import RUNNING
@@ -138,6 +139,7 @@ class _FoundWords(NamedTuple):
     more: bool
 
 
+@crosses
 def sessions_page(repo: Repo, request: SessionsPageRequest) -> SessionsPageAnswer:
     """The list of sessions with price, strip and failures, and where some words stand in each."""
     check_range(request.start, request.count, MOST_SESSIONS)

@@ -9,6 +9,7 @@ from typing import Any
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields
+from .crossing import crosses
 
 
 class SqlRequest(ApiRequest, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class SqlAnswer(IndexedAnswer, frozen=True, kw_only=True):
     """Whether there were more rows than were asked for."""
 
 
+@crosses
 def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
     """Ask the index a question in SQL."""
     found = repo.sql(

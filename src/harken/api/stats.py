@@ -10,6 +10,7 @@ from harken.repo import Repo
 from harken.repo.counting import SessionFigures, TotalFigures
 
 from .base import ApiAnswer, ApiRequest, FiguresAnswer, figures_fields
+from .crossing import crosses
 
 
 class StatsRequest(ApiRequest, frozen=True, kw_only=True):
@@ -84,6 +85,7 @@ class StatsTotal(ApiAnswer, frozen=True, kw_only=True):
     """Everything together; what a resume carried over or a fork copied counts where it was made."""
 
 
+@crosses
 def stats(repo: Repo, request: StatsRequest) -> Iterator[StatsAnswer | StatsTotal]:
     """Tokens, prompts and tools, each counted once; of several sessions a total."""
     wanted: list[str | Path] = [*request.sessions, *(Path(file) for file in request.files)]

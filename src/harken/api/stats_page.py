@@ -14,6 +14,7 @@ from harken.index.spending import DAY, Spending, Spent, UsageGroup, UsageWindow
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, TokensAnswer, index_fields, instant, stamp, tokens_answer
+from .crossing import crosses
 from .following import follow
 from .home import LONGEST
 from .home_days import DayWindow
@@ -182,6 +183,7 @@ class StatsPageAnswer(IndexedAnswer, frozen=True, kw_only=True):
     """Who did what."""
 
 
+@crosses
 def stats_page(repo: Repo, request: StatsPageRequest) -> StatsPageAnswer:
     """Cost by day, project, model and runtime, when agents answer, tools, how full contexts were, and delegation."""
     window, ahead = _window(repo, request)

@@ -11,6 +11,7 @@ from harken.repo import Repo
 from harken.text import safe_json
 
 from .base import ApiAnswer
+from .crossing import crosses
 from .secret_rules import MaskedSecrets, RulesRequest, compiled, masked_secrets
 from .writing import LossAnswer
 
@@ -57,6 +58,7 @@ class StdExportAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The document."""
 
 
+@crosses
 def std_export(repo: Repo, request: StdExportRequest, *, moved: Callable[[int], None] | None = None) -> StdExportAnswer:
     """Write a session as a session document. `moved` is told now and then how many events were read."""
     if bool(request.ref) == bool(request.file):

@@ -12,6 +12,7 @@ from harken.formats.std.naming import date_in, file_name, next_free, parse_name
 from harken.formats.std.repairing.repair import Repaired, repair
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .std_validate import FindingAnswer, document_files, finding_answer, read_document
 
 
@@ -65,6 +66,7 @@ class StdRepairAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The repaired document; byte for byte the one that was given where nothing was changed."""
 
 
+@crosses
 def std_repair(
     repo: object, request: StdRepairRequest, *, moved: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[StdRepairAnswer]:

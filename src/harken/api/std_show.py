@@ -15,6 +15,7 @@ from harken.formats.std.repairing.broken_json import explain, mend
 from harken.formats.std.repairing.repair import repair
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 
 class StdShowRequest(ApiRequest, frozen=True, kw_only=True):
@@ -165,6 +166,7 @@ class StdShowAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What stands in the document and could not be drawn, a sentence each."""
 
 
+@crosses
 def std_show(repo: object, request: StdShowRequest) -> StdShowAnswer:
     """Show a session document of STD-001 or STD-008, also an old one and a damaged one, at a look."""
     if bool(request.path) == (request.body is not None):

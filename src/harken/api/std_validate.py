@@ -11,6 +11,7 @@ from harken.formats.std.checking.rules import Checked, validate_bytes
 from harken.formats.std.findings import DocumentFinding
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 
 class StdValidateRequest(ApiRequest, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class StdValidateAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Why the file could not be read; empty where it could."""
 
 
+@crosses
 def std_validate(
     repo: object, request: StdValidateRequest, *, moved: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[StdValidateAnswer]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from harken.repo import Repo
 
 from .base import ApiAnswer
+from .crossing import crosses
 from .secret_rules import RulesRequest, compiled
 
 
@@ -57,6 +58,7 @@ class SummariesReport(ApiAnswer, frozen=True, kw_only=True):
     """What became of it."""
 
 
+@crosses
 def summarize(
     repo: Repo,
     request: SummarizeRequest,

@@ -14,6 +14,7 @@ from harken.repo.transcript_finding import nearest
 from harken.repo.transcripts import OpenTranscript, ReadRow, open_calls
 
 from .base import ApiAnswer, ApiRequest, stamp
+from .crossing import crosses
 
 if TYPE_CHECKING:
     from harken.repo.masking import Masks
@@ -128,6 +129,7 @@ class TranscriptAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The rows."""
 
 
+@crosses
 def transcript(repo: Repo, request: TranscriptRequest) -> TranscriptAnswer:
     """The rows `start` to `start + count` of a session's transcript, and how many there are."""
     if not 0 <= request.count <= MOST_ROWS:
@@ -160,6 +162,7 @@ class TranscriptRowRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether to mask what looks like a secret."""
 
 
+@crosses
 def transcript_row(repo: Repo, request: TranscriptRowRequest) -> TranscriptRow:
     """One row with nothing cut, up to two million characters of a text."""
     opened = repo.transcripts.open(request.session)
@@ -196,6 +199,7 @@ class PlaceAnswer(ApiAnswer, frozen=True, kw_only=True):
     """How many rows there are."""
 
 
+@crosses
 def transcript_place(repo: Repo, request: TranscriptPlaceRequest) -> PlaceAnswer:
     """The number of the row of a record."""
     opened = repo.transcripts.open(request.session)
@@ -241,6 +245,7 @@ class TranscriptFound(ApiAnswer, frozen=True, kw_only=True):
     """Whether all of the transcript was looked through; else there was no time for the rest."""
 
 
+@crosses
 def transcript_find(repo: Repo, request: TranscriptFindRequest) -> TranscriptFound:
     """The numbers of the rows that hold some words: in what was said, in calls and in their results."""
     if not 1 <= request.limit <= MOST_FOUND:
@@ -315,6 +320,7 @@ class OutlineAnswer(ApiAnswer, frozen=True, kw_only=True):
     other; the capital where it failed; `|` is a compaction, `p` a prompt. A longer one is sampled."""
 
 
+@crosses
 def transcript_outline(repo: Repo, request: TranscriptOutlineRequest) -> OutlineAnswer:
     """Prompts, compactions, failures and files with the numbers of their rows, and the strip of the whole."""
     if not 1 <= request.strip <= LONGEST_STRIP:

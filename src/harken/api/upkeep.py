@@ -11,6 +11,7 @@ from harken.repo import Repo
 from harken.repo.doctor import diagnose
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 
 
 class GcRequest(ApiRequest, frozen=True, kw_only=True):
@@ -45,6 +46,7 @@ class GcAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The artifacts that were removed, by their short names."""
 
 
+@crosses
 def gc(repo: Repo, request: GcRequest) -> GcAnswer:
     """Remove what nothing needs; every commit stays, with its bytes."""
     report = repo.gc(dry_run=request.dry_run, keep_cache=request.keep_cache)
@@ -100,6 +102,7 @@ class FsckReport(ApiAnswer, frozen=True, kw_only=True):
     """What was looked at, and whether it is sound."""
 
 
+@crosses
 def fsck(repo: Repo, request: FsckRequest) -> Iterator[FsckFinding | FsckReport]:
     """Check that everything in the store is what it says it is."""
     report = repo.fsck(read_data=request.read_data, repair=request.repair)
@@ -126,6 +129,7 @@ class BackupAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Its bytes."""
 
 
+@crosses
 def backup(repo: Repo, request: BackupRequest) -> BackupAnswer:
     """Copy the store while others use it."""
     size = repo.backup(request.path)

@@ -11,6 +11,7 @@ from harken.index.spending import BY, PER, PERIODS, SPLIT, Spending
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, TokensAnswer, index_fields, instant, stamp, tokens_answer
+from .crossing import crosses
 
 
 class UsageRequest(ApiRequest, frozen=True, kw_only=True):
@@ -102,6 +103,7 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
     """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
+@crosses
 def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTotal]:
     """Tokens and what they cost at list price, each request once, over a window of time. What cannot be read is told at
     the end."""

@@ -14,6 +14,7 @@ from harken.views import SessionViewer
 from harken.views.flow import Flow
 
 from .base import OneSessionRequest
+from .crossing import crosses
 from .values import EventLine, event_line
 from .view_answers import (
     ComparisonAnswer,
@@ -44,6 +45,7 @@ class EventsRequest(OneSessionRequest, frozen=True, kw_only=True):
     """Whose events to list; a file may be of any format that Harken reads."""
 
 
+@crosses
 def events(repo: Repo, request: EventsRequest) -> Iterator[EventLine]:
     """Everything the agents of a session said, heard and did, as one stream in the order of time."""
     return map(event_line, repo.events(request.place()))
@@ -60,6 +62,7 @@ class AgentsViewRequest(OneSessionRequest, frozen=True, kw_only=True):
     """Agents, by id or by a name that only one of them has; empty for all."""
 
 
+@crosses
 def view_dialog(
     repo: Repo, request: AgentsViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[DialogAnswer]:
@@ -75,6 +78,7 @@ class PerspectiveRequest(AgentsViewRequest, frozen=True, kw_only=True):
     """Whether to give the instructions, too."""
 
 
+@crosses
 def view_perspective(
     repo: Repo, request: PerspectiveRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[PerspectiveAnswer]:
@@ -91,6 +95,7 @@ class FlowRequest(AgentsViewRequest, frozen=True, kw_only=True):
     """The content of this message alone; empty for all that the agents said or heard."""
 
 
+@crosses
 def view_flow(repo: Repo, request: FlowRequest, *, viewer: SessionViewer | None = None) -> Iterator[FlowAnswer]:
     """Each text, what caused it, to whom it went, and the tool results it went into."""
     view = _view(repo, request, viewer)
@@ -103,11 +108,13 @@ def _flow(one: Flow) -> FlowAnswer:
     return FlowAnswer(**_with(one, heard=heard, results=[CompiledAnswer(**each) for each in one["results"]]))
 
 
+@crosses
 def view_tree(repo: Repo, request: ViewRequest, *, viewer: SessionViewer | None = None) -> Iterator[TreeAnswer]:
     """The agents and who made whom, parents before their children."""
     return (TreeAnswer(**one) for one in _view(repo, request, viewer).agent_tree())
 
 
+@crosses
 def view_timeline(
     repo: Repo, request: AgentsViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[TimelineAnswer]:
@@ -115,6 +122,7 @@ def view_timeline(
     return (TimelineAnswer(**one) for one in _view(repo, request, viewer).timeline(request.agents or None))
 
 
+@crosses
 def view_sequence(
     repo: Repo, request: AgentsViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[SequenceAnswer]:
@@ -129,6 +137,7 @@ class MessageViewRequest(OneSessionRequest, frozen=True, kw_only=True):
     """The id of the message."""
 
 
+@crosses
 def view_heard(
     repo: Repo, request: MessageViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[HeardAnswer]:
@@ -136,6 +145,7 @@ def view_heard(
     return (HeardAnswer(**one) for one in _view(repo, request, viewer).who_heard(request.message))
 
 
+@crosses
 def view_interventions(
     repo: Repo, request: ViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[InterventionAnswer]:
@@ -150,6 +160,7 @@ class CompareRequest(OneSessionRequest, frozen=True, kw_only=True):
     """All deliveries of this message; empty for those of any message that were changed."""
 
 
+@crosses
 def view_compare(
     repo: Repo, request: CompareRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[ComparisonAnswer]:
@@ -170,6 +181,7 @@ class KnowsRequest(OneSessionRequest, frozen=True, kw_only=True):
     counts; None for everything."""
 
 
+@crosses
 def view_knows(repo: Repo, request: KnowsRequest, *, viewer: SessionViewer | None = None) -> KnowsAnswer:
     """Whether a message or some words had reached an agent, and by which path."""
     one = _view(repo, request, viewer).knows(request.agent, request.what, at=request.at)
@@ -185,6 +197,7 @@ class WhoKnowsRequest(OneSessionRequest, frozen=True, kw_only=True):
     """What counts is what had happened by then, as in `view_knows`; None for everything."""
 
 
+@crosses
 def view_who_knows(
     repo: Repo, request: WhoKnowsRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[KnowsAnswer]:
@@ -195,12 +208,14 @@ def view_who_knows(
         yield KnowsAnswer(**_with(one, path=[PathStepAnswer(**step) for step in one["path"]]))
 
 
+@crosses
 def trace(repo: Repo, request: MessageViewRequest, *, viewer: SessionViewer | None = None) -> Iterator[TraceAnswer]:
     """The way of a message: all that led to it, itself, and one step on from it."""
     for one in _view(repo, request, viewer).trace(request.message):
         yield TraceAnswer(step=one["step"], **one["event"])
 
 
+@crosses
 def view_problems(
     repo: Repo, request: ViewRequest, *, viewer: SessionViewer | None = None
 ) -> Iterator[ProblemAnswer | ProblemsReport]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from harken import clock, formats
+from harken.errors import HarkenError
 from harken.repo import CommitFacts, Repo
 from harken.store import CHECKPOINTS as CHECKPOINTS  # what a shell offers to choose from
 from harken.store import COMMIT_TYPES as COMMIT_TYPES
 
 from .base import ApiAnswer, ApiRequest
+from .crossing import crosses
 from .values import CommitAnswer, commit_answer, commit_fields
 
 
@@ -28,7 +31,7 @@ class CheckpointRequest(ApiRequest, frozen=True, kw_only=True):
     checkpoint: str = "explicit"
     """Why it is made: `turn_boundary`, `tool_call`, `compaction`, `session_end` or `explicit`."""
     created_at: str | int | None = None
-    """When it was; None for now."""
+    """When it was; None: when its newest event was, but not before its parent; now where no event tells."""
     template: str | None = None
     """What kind of agent it is."""
     principal: str | None = None
@@ -53,11 +56,26 @@ class CheckpointRequest(ApiRequest, frozen=True, kw_only=True):
     """The commit of another session that this chain goes on from."""
 
 
+@crosses
 def checkpoint(repo: Repo, request: CheckpointRequest) -> CommitAnswer:
     """Make a commit of new bytes, or of an artifact that is there already."""
     own = {name: getattr(request, name) for name in ("format", "parent", "artifact", "summary", "created_at")}
+    own["created_at"] = _told_time(repo, request) if request.created_at is None else request.created_at
     facts: CommitFacts = {name: getattr(request, name) for name in CommitFacts.__annotations__}  # type: ignore[assignment]
     return commit_answer(repo.checkpoint(request.body, **own, **facts))
+
+
+def _told_time(repo: Repo, asked: CheckpointRequest) -> int | None:
+    """When what is kept was said, as an import would have it; None where it does not tell."""
+    try:
+        data = asked.body if asked.body is not None else repo.get(asked.artifact or "")
+        known = formats.find(asked.format) if asked.format else formats.detect(data[: formats.HEAD])
+        events = known.read_delta(data) if known is not None and "read" in known.can else []
+        times = [event.time for event in events if event.time is not None and clock.in_calendar(event.time)]
+        above = repo.commit(asked.parent).time if times and asked.parent else 0
+    except HarkenError:  # what is wrong with it, whoever makes the commit says
+        return None
+    return max(*times, above) if times else None
 
 
 class CompactRequest(ApiRequest, frozen=True, kw_only=True):
@@ -84,6 +102,7 @@ class CompactAnswer(CommitAnswer, frozen=True, kw_only=True):
     """The branch that moved along; empty where none was named."""
 
 
+@crosses
 def compact(repo: Repo, request: CompactRequest) -> CompactAnswer:
     """Fold a chain into a summary; the chain stays as it is below it."""
     commit = repo.compact(
@@ -105,6 +124,7 @@ class SnapshotRequest(ApiRequest, frozen=True, kw_only=True):
     """Who does it."""
 
 
+@crosses
 def snapshot(repo: Repo, request: SnapshotRequest) -> CommitAnswer:
     """Store a commit's whole conversation on top of its chain, so that later reads are short."""
     return commit_answer(repo.snapshot(request.ref, created_at=request.created_at, who=request.who))
@@ -161,6 +181,7 @@ class MaterializeAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Bytes in it."""
 
 
+@crosses
 def materialize(repo: Repo, request: MaterializeRequest) -> MaterializeAnswer:
     """The conversation that a commit stands for, in its own format or another."""
     made = repo.materialize(request.ref or None, format=request.format, stop=request.stop)

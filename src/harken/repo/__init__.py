@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from .agents import SessionAgent
 from .checkpoint import CommitFacts
-from .location import absolute_location, default_location, home_folder
+from .location import absolute_location, default_location, home_folder, is_service
 from .repo import Repo, open
 
-__all__ = ["CommitFacts", "Repo", "SessionAgent", "absolute_location", "default_location", "home_folder", "open"]
+__all__ = [
+    "CommitFacts",
+    "Repo",
+    "SessionAgent",
+    "absolute_location",
+    "default_location",
+    "home_folder",
+    "is_service",
+    "open",
+]

@@ -34,6 +34,7 @@ REPO = PLAIN | {
     "bytes | Sequence[Event] | None": ArgumentKind(
         "give bytes, or a list of events", (bytes, Iterable, NoneType), each=_EVENT
     ),
+    "bytes | None": ArgumentKind("give bytes, or None", (bytes, NoneType)),
     "Iterable[Ref]": ArgumentKind("give a list of REFs", (Iterable,), each=_REF),
     "Iterable[str]": ArgumentKind("give a list of text", (Iterable,), each=TEXT),
     "Sequence[str]": ArgumentKind("give a list of names", (str, Iterable), each=TEXT),

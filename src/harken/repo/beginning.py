@@ -15,7 +15,7 @@ import msgspec
 
 from harken import formats, ids
 from harken.clock import format_instant
-from harken.context import materialize
+from harken.context.materialize import materialize
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.context.translate import check_said
 from harken.context.walk import renamed

@@ -16,10 +16,21 @@ def default_location() -> Path:
     return base / "harken" / "store.db"
 
 
+SERVICES = ("http://", "https://", "unix:", "harken+unix:")
+"""How the address of a service begins."""
+
+
+def is_service(where: object) -> bool:
+    """Whether this names a service (`harken serve`) that has the store, and not the store itself."""
+    return isinstance(where, str) and where.startswith(SERVICES)
+
+
 def absolute_location(where: str) -> str:
     """A store's path or URL, as somebody in another folder has to name it."""
     from harken.store.opening import locate
 
+    if is_service(where):
+        return where
     path = locate(where)
     return where if path is None else str(path.absolute())
 

@@ -37,6 +37,7 @@ from .location import default_location
 from .looking import bytes_of, events_of, view_of
 from .naming import Naming
 from .numbers import Counted
+from .principals import Principals
 from .summarizing import Summarizing
 from .upkeep import Upkeep
 
@@ -54,7 +55,7 @@ _STOPS = ("compaction", "root")
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing):
+class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:

@@ -28,6 +28,7 @@ from harken.repo import Repo
 from harken.repo.arguments import REPO
 from harken.store.arguments import parameters, public_methods
 
+from .repo_principals import RepoPrincipalsContract
 from .repo_sessions import RepoSessionsContract
 from .turns import events_of, grow, keep, talk
 
@@ -45,7 +46,7 @@ def wrong_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield from ((name, one, given | {one: [[1]]}) for one in kinds)
 
 
-class RepoContract(RepoSessionsContract):
+class RepoContract(RepoSessionsContract, RepoPrincipalsContract):
     """Subclass it, and give it a fixture called `repo` that yields a `Repo` on an empty store."""
 
     # -- keeping and asking ------------------------------------------------------------------------------------

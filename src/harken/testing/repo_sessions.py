@@ -82,7 +82,7 @@ class RepoSessionsContract:
         assert ("m0a", "this") == (view.trace("m0a")[0]["event"]["message_id"], view.trace("m0a")[0]["step"])
         assert view.knows("codex", "m1a")["knows"]
 
-    def test_words_are_found_and_rows_are_asked_for(self, repo: Repo, tmp_path: Path) -> None:
+    def test_words_are_found_and_rows_are_asked_for(self, repo: Repo) -> None:
         repo.checkpoint([Prompt(message_id="1", content="where is the heron?")], session_id="winter")
 
         assert ["winter"] == [hit.session for hit in repo.search("heron").hits]
@@ -91,9 +91,12 @@ class RepoSessionsContract:
         assert repo.has_search_value("session", "wint")
         assert not repo.has_search_value("session", "summer")
         assert [("winter",)] == [tuple(row) for row in repo.sql("SELECT session FROM sessions").rows]
-        assert not (tmp_path / "tables").exists()
+
+    def test_tables_are_written_as_their_files_are_taken(self, repo: Repo, tmp_path: Path) -> None:
+        repo.checkpoint([Prompt(message_id="1", content="where is the heron?")], session_id="winter")
+
         repo.export_parquet(tmp_path / "tables")
-        assert not (tmp_path / "tables").exists(), "it is written as its files are taken"
+        assert not (tmp_path / "tables").exists()
 
     def test_every_commit_gets_a_line_once(self, repo: Repo) -> None:
         grow(repo, 3)
@@ -228,6 +231,11 @@ class RepoSessionsContract:
         repo.checkpoint(talk(0), session_id="s")
 
         assert "" == repo.keep_index()
+        assert [("s",)] == repo.sql("SELECT session FROM sessions").rows
+
+    def test_the_index_itself_is_asked(self, repo: Repo) -> None:
+        repo.checkpoint(talk(0), session_id="s")
+
         assert 0 == repo.index.catch_up().behind
         assert [("s",)] == repo.index.query("SELECT session FROM sessions")
 
@@ -242,24 +250,27 @@ class RepoSessionsContract:
 
     # -- forgetting --------------------------------------------------------------------------------------------
 
-    def test_what_is_forgotten_is_gone_until_somebody_wants_it_back(self, repo: Repo, tmp_path: Path) -> None:
+    def test_what_is_forgotten_is_gone(self, repo: Repo, tmp_path: Path) -> None:
         path = a_file(repo, tmp_path)
         session = next(iter(repo.import_sessions([path]))).session
-        before = repo.materialize(session, stop="root").bytes
         assert [] == list(repo.find_secrets([session], moved=lambda size: None))
 
         would, done = repo.forget(session, dry_run=True), repo.forget(session, who="me", why="over")
 
         assert (would.places, (session,)) == (done.places, done.sessions)
         assert "all of it was forgotten" in repo.forgotten_of(session)
-        assert ([], [], [session]) == (
-            repo.unfinished_forgetting(),
-            repo.finish_forgetting(),
-            repo.restorable([tmp_path]),
-        )
+        assert [session] == repo.restorable([tmp_path])
         assert ["forgotten"] == [result.status for result in repo.import_sessions([path], verify=True)]
         with pytest.raises(Forgotten):
             repo.materialize(session)
+
+    def test_what_was_forgotten_is_let_in_again(self, repo: Repo, tmp_path: Path) -> None:
+        path = a_file(repo, tmp_path)
+        session = next(iter(repo.import_sessions([path]))).session
+        before = repo.materialize(session, stop="root").bytes
+        done = repo.forget(session, who="me", why="over")
+
+        assert ([], []) == (repo.unfinished_forgetting(), repo.finish_forgetting())
         assert [] == repo.restored_along([session])
         assert [done.erasure] == [erasure.number for erasure in repo.lift_forgetting([session])]
         list(repo.import_sessions([path], verify=True))
