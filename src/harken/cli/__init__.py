@@ -124,8 +124,9 @@ def _keep_examples(command: click.Command) -> None:
     "--store",
     "location",
     envvar="HARKEN_STORE",
-    metavar="PATH",
-    help="The store to use (default: HARKEN_STORE, the configuration's, or one in the user's data folder)",
+    metavar="PATH|URL",
+    help="The store to use (default: HARKEN_STORE, the configuration's, or one in the user's data folder); or the "
+    "service that has it, like http://localhost:8037 (with a token in HARKEN_TOKEN) or unix:/path/to/its/socket",
 )
 def harken(location: str | None) -> None:
     """Keep what agents did, what each of them heard and what each of them knew

@@ -31,6 +31,6 @@ def annotate_command(repo: Repo, ref: str, text: str, key: str, as_json: bool) -
     from harken.api.commits import AnnotateRequest, annotate
 
     said = sys.stdin.read() if text == "-" else text
-    shown = annotate(repo, AnnotateRequest(ref=ref, text=said, key=key, who=me()))
+    shown = annotate(repo, AnnotateRequest(ref=ref, text=said, key=key, who=me(repo)))
     if as_json:
         ui.json_line(shown)

@@ -97,14 +97,12 @@ def chat_command(
 
 def _store(ctx: click.Context, start: str | None) -> Repo | None:
     """The store, where one is named; what a session starts from has to be in one."""
-    from .config import store_of
+    from .config import open_at, store_of
 
     location = store_of(ctx)
     if not location and start is None:
         return None
-    import harken
-
-    repo = harken.open(location, create=start is None)
+    repo = open_at(location, create=start is None)
     ctx.call_on_close(repo.close)
     return repo
 

@@ -12,6 +12,7 @@ from . import ui
 
 if TYPE_CHECKING:
     from harken.api.values import CommitAnswer, NameAnswer, ShownCommit
+    from harken.repo import Repo
 
 
 SHORT_SESSION = 13
@@ -20,8 +21,10 @@ SUMMARY = 200
 """Characters of a summary that a line shows; `harken show` has all of it."""
 
 
-def me() -> str:
-    """Who is at the keyboard, for what is written down."""
+def me(repo: Repo) -> str:
+    """Who is at the keyboard, for what is written down; a service knows by the token who asks."""
+    if getattr(repo, "speaks_by_token", False):
+        return ""
     if told := os.environ.get("USER") or os.environ.get("LOGNAME"):
         return told
     try:

@@ -42,7 +42,7 @@ def compact_command(repo: Repo, ref: str, summary: str | None, model: str | None
     if summary is not None and model is not None:
         raise click.UsageError("give --summary or --model, not both")
     text = _read(summary) if summary is not None else None
-    made = compact(repo, CompactRequest(ref=ref, summary=text, model=model or "", who=me()))
+    made = compact(repo, CompactRequest(ref=ref, summary=text, model=model or "", who=me(repo)))
     print_made(made, as_json=as_json)
     if not made.branch:
         ui.note(

@@ -52,11 +52,9 @@ def _is_harmless(word: str, incomplete: str) -> bool:
 
 @contextmanager
 def _store(ctx: click.Context) -> Iterator[Repo]:
-    import harken
+    from .config import open_at, store_of
 
-    from .config import store_of
-
-    with harken.open(store_of(ctx), create=False) as repo:
+    with open_at(store_of(ctx), create=False) as repo:
         yield repo
 
 

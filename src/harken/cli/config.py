@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -20,6 +20,9 @@ from harken.errors import BadRequest, NotFound
 
 from . import ui
 from .options import json_option
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
 
 KeyPath = tuple[str, ...]
 """A key with the tables around it."""
@@ -236,6 +239,13 @@ def store_of(ctx: click.Context) -> str | None:
     # Whoever completes a word has not run the group's function: what that would have been given is a parameter.
     given: str | None = ctx.find_root().params.get("location")
     return given if given is not None else load().store or None
+
+
+def open_at(location: str | None, *, create: bool, damaged: bool = False) -> Repo:
+    """The store at a path or URL, or the user's own; a service is given the token that HARKEN_TOKEN has."""
+    import harken
+
+    return harken.open(location, create=create, damaged=damaged, token=os.environ.get("HARKEN_TOKEN", ""))
 
 
 def prices() -> str | None:

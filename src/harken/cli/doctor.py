@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from . import ui
-from .options import json_option
+from .options import json_option, refuse_service
 
 
 @click.command("doctor")
@@ -23,6 +23,7 @@ def doctor_command(ctx: click.Context, as_json: bool) -> int:
     from .config import store_of
 
     failed = False
+    refuse_service(store_of(ctx), "`doctor`")
     for found in doctor(None, DoctorRequest(location=store_of(ctx))):
         failed = failed or found.status == "failure"
         if as_json:

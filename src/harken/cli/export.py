@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completing, ui
-from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
+from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file, store_file
 from .secret_rules import note_masked, own_rules
 from .targets import check_target, make_target_folder, target_folder, write_target
 
@@ -92,7 +92,7 @@ def _export(
     path = path if folder is None else folder / f"{_name(session)}.{form}"
     pictures = path.with_name(f"{path.stem}-pictures") if path is not None and form == "md" else None
     for target in (target for target in (path, pictures) if target is not None):
-        check_target(target, repo.store.location, force=force)
+        check_target(target, store_file(repo), force=force)
     place = {"file": session} if is_file(session) else {"ref": session}
     request = ExportRequest(
         **place,

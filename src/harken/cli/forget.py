@@ -64,7 +64,7 @@ def forget_command(
         secrets=tuple(_typed() if text == "-" else text for text in texts),
         rules=rules,
         own_rules=own_rules(),
-        who=who or me(),
+        who=who or me(repo),
         why=why,
         yes=yes,
     )

@@ -30,7 +30,7 @@ def fork_command(repo: Repo, ref: str, name: str, why: str, as_json: bool) -> No
     """
     from harken.api.names import ForkRequest, fork
 
-    made = fork(repo, ForkRequest(ref=ref, name=name, who=me(), why=why))
+    made = fork(repo, ForkRequest(ref=ref, name=name, who=me(repo), why=why))
     if as_json:
         ui.json_line(made)
     else:

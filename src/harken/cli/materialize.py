@@ -10,7 +10,7 @@ import click
 from . import completing, ui
 from .commits import size_line
 from .opening import pass_repo_or_session
-from .options import REF, json_option
+from .options import REF, json_option, store_file
 from .targets import check_target, target_folder, write_target
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def materialize_command(
     path = None if output is None else Path(output)
     if path is not None:
         target_folder(str(output))  # a folder that is not there; click refuses one that is
-        check_target(path, repo.store.location, force=force)
+        check_target(path, store_file(repo), force=force)
     made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop))
     if path is not None:
         write_target(path, made.body, force=force)

@@ -53,12 +53,12 @@ def run(
     if delete:
         if move or ref:
             raise click.UsageError("--delete takes a NAME and nothing else.")
-        gone = delete_name(repo, DeleteNameRequest(name=name, kind=kind, who=me(), why=why))
+        gone = delete_name(repo, DeleteNameRequest(name=name, kind=kind, who=me(repo), why=why))
         if as_json:
             ui.json_line(gone)
         ui.note(f"removed {kind} {name}; `harken undo {name}` brings it back")
         return
     if ref is None:
         raise click.UsageError(f"where to? `harken {kind} {name} REF`")
-    made = set_name(repo, SetNameRequest(name=name, kind=kind, ref=ref, move=move, who=me(), why=why))
+    made = set_name(repo, SetNameRequest(name=name, kind=kind, ref=ref, move=move, who=me(repo), why=why))
     print_names([made], as_json=as_json)

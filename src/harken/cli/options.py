@@ -189,13 +189,32 @@ def _open_unless_file(ctx: click.Context) -> Repo:
 
 def _open(ctx: click.Context, *, create: bool) -> Repo:
     """The store that `--store`, HARKEN_STORE, the configuration or the default names."""
-    import harken
-
-    from .config import store_of
+    from .config import open_at, store_of
 
     if (location := store_of(ctx)) == "":
         raise click.BadParameter("'' names no file", ctx.find_root(), param_hint="'--store'")
-    return harken.open(location, create=create, damaged=not create)
+    return open_at(location, create=create, damaged=not create)
+
+
+def refuse_service(location: str | None, what: str) -> None:
+    """`BadRequest` where a service is named, and the store itself is needed."""
+    from harken.repo import is_service
+
+    if is_service(location):
+        from harken.errors import BadRequest
+
+        hint = "run it where the store lies, with `harken --store PATH`"
+        raise BadRequest(f"{what} needs the store itself, not a service", hint=hint)
+
+
+def is_remote(repo: Repo) -> bool:
+    """Whether the store lies behind a service, which looks after it."""
+    return hasattr(repo, "ask_service")
+
+
+def store_file(repo: Repo) -> str:
+    """The file of the store, which nothing is written over; empty where it lies behind a service."""
+    return "" if is_remote(repo) else repo.store.location
 
 
 def open_store(ctx: click.Context) -> Repo:
@@ -204,6 +223,9 @@ def open_store(ctx: click.Context) -> Repo:
 
 
 def _open_to_run(ctx: click.Context) -> Repo:
+    from .config import store_of
+
+    refuse_service(store_of(ctx), "a run")
     repo = _open(ctx, create=True)
     finish_forgetting(repo)
     return repo
@@ -233,7 +255,7 @@ def _mention_spools(repo: Repo) -> None:
 def _has_spools(repo: Repo) -> bool:
     from harken.files import SPOOL, find_beside
 
-    return bool(find_beside(Path(repo.store.location), SPOOL))
+    return not is_remote(repo) and bool(find_beside(Path(repo.store.location), SPOOL))
 
 
 def _is_forgetting(repo: Repo) -> bool:
@@ -241,7 +263,7 @@ def _is_forgetting(repo: Repo) -> bool:
     from harken.errors import HarkenError
 
     try:
-        return repo.store.has_forgotten and bool(repo.unfinished_forgetting())
+        return not is_remote(repo) and repo.store.has_forgotten and bool(repo.unfinished_forgetting())
     except HarkenError:  # a damaged store is for the command itself to tell of
         return False
 

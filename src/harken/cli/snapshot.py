@@ -27,4 +27,4 @@ def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:
     """
     from harken.api.writing import SnapshotRequest, snapshot
 
-    print_made(snapshot(repo, SnapshotRequest(ref=ref, who=me())), as_json=as_json)
+    print_made(snapshot(repo, SnapshotRequest(ref=ref, who=me(repo))), as_json=as_json)

@@ -11,7 +11,7 @@ import click
 from harken.files import names_in
 
 from . import completing, ui
-from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
+from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file, store_file
 from .secret_rules import note_masked, own_rules
 from .targets import check_target, note_file, target_folder, write_target
 
@@ -65,7 +65,7 @@ def export_command(
     folder = None if path is None else target_folder(str(output))
     force = force and folder is None  # a name that was free belongs to whoever took it meanwhile
     if path is not None and folder is None:
-        check_target(path, repo.store.location, force=force)
+        check_target(path, store_file(repo), force=force)
     place = {"file": session} if is_file(session) else {"ref": session}
     request = StdExportRequest(
         **place,
@@ -80,7 +80,7 @@ def export_command(
         answer = std_export(repo, request, moved=bar.begin)
     if folder is not None:
         path = folder / (answer.session_id + SUFFIX)
-        check_target(path, repo.store.location, force=force)
+        check_target(path, store_file(repo), force=force)
     if path is not None:
         write_target(path, answer.body, force=force)
     elif not as_json:

@@ -12,11 +12,12 @@ from . import ui
 
 
 def check_target(path: Path, store: str, *, force: bool) -> None:
-    """Refuse to write over the store, whatever is asked for, and over any other file unless that was asked for."""
+    """Refuse to write over the store, whatever is asked for, and over any other file unless that was asked for.
+    A store behind a service is no file (empty)."""
     target, kept = path.resolve(), Path(store).resolve()
     # SQLite's files, the lock and the cache lie beside the store, each with its name and a word behind a hyphen.
     own = target.parent == kept.parent and (target.name == kept.name or target.name.startswith(f"{kept.name}-"))
-    if own or (target.exists() and kept.exists() and target.samefile(kept)):
+    if store and (own or (target.exists() and kept.exists() and target.samefile(kept))):
         raise BadRequest(f"{path} is a file of the store", hint="name another file; nothing was written")
     if target.is_file() and not force:
         raise _exists(path)

@@ -35,7 +35,7 @@ def undo_command(repo: Repo, name: str | None, number: int | None, as_json: bool
         raise click.UsageError("give a NAME or a move, not both.")
     from harken.api.names import UndoRequest, undo
 
-    back = undo(repo, UndoRequest(name=name or "", number=number, who=me()))
+    back = undo(repo, UndoRequest(name=name or "", number=number, who=me(repo)))
     if as_json:
         ui.json_line(back)
     elif back.target:

@@ -21,6 +21,7 @@ from harken.files import write_whole
 
 from . import ui
 from .config import store_of
+from .options import refuse_service
 from .runtimes import environment
 
 UNIT, AGENT = "harken-watch.service", "dev.harken.watch"
@@ -95,6 +96,7 @@ def _command(
     if given is not None and (location := store_of(ctx)):
         from harken.repo import absolute_location
 
+        refuse_service(location, "a watch")
         words += ["--store", absolute_location(location)]
     words += ["watch", "--interval", f"{interval:g}", *(word for one in runtimes for word in ("--runtime", one))]
     words += ["--poll"] if poll else []

@@ -20,6 +20,8 @@ LIVE_BRANCH = "live/"
 """Before a session's name: where the recording of its run stands."""
 RESUMED_BRANCH = "resumed/"
 """Before the name of a session that Harken wrote: the commit it continues."""
+PRINCIPALS_BRANCH = "principals/"
+"""Before a principal: what it keeps by keys, and its sessions."""
 REMEMBERED = "instantiated"
 """The key of the annotation, on that commit, that remembers what was written."""
 
@@ -41,7 +43,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def is_own(name: Name) -> bool:
     """Whether Harken keeps this branch for itself; people are not shown it unless they ask."""
-    return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH))
+    return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH, PRINCIPALS_BRANCH))
 
 
 def continuations(names: Iterable[Name]) -> list[str]:

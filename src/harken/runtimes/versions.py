@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from harken.context import session_records
+from harken.context.session_records import session_records
 from harken.errors import HarkenError
 from harken.events.figures import Figures
 from harken.events.tally import Tally

@@ -23,14 +23,18 @@ GRANTS = (READ, WRITE, ADMIN)
 """What a token may have been given. `admin` may everything, who may write may read."""
 
 _READ = """
-    agents changes commit_rows compaction describe diff document documents events export fidelity flow_knows
-    flow_page flow_place formats graph history home lanes log materialize moves names raw_records report resolve
-    runtimes search secrets session_page sessions sessions_page show sql sql_schema stats stats_page std_export
+    agents changes commit_rows compaction describe diff document documents event_bytes events export fidelity
+    flow_knows flow_page flow_place formats get_key graph history home keys lanes latest_session log materialize
+    moves names principal_metrics raw_records report resolve running_sessions runtimes search search_values
+    secrets session_page session_rows sessions sessions_page show sql sql_schema stats stats_page std_export
     std_repair std_show std_validate trace transcript transcript_find transcript_outline transcript_place
     transcript_row usage view_compare view_dialog view_flow view_heard view_interventions view_knows
     view_perspective view_problems view_sequence view_timeline view_tree view_who_knows
 """
-_WRITE = "annotate checkpoint compact delete_name fork index pin set_name snapshot summarize undo"
+_WRITE = """
+    annotate checkpoint compact delete_key delete_name end_session fork index pin put_key set_name snapshot
+    start_session summarize undo update_metadata
+"""
 _ADMIN = "forget fsck gc import_sessions restore resume"
 
 SERVED: dict[str, str] = {
@@ -64,6 +68,10 @@ MOST: dict[str, float] = {"seconds": 30.0, "megabytes": 256, "rows": 10_000, "wa
 """Numbers up to which a field may be set without `admin`."""
 OWN = {WRITE: ("principal", "machine", "who"), ADMIN: ("who",)}
 """Fields that say who asks, in operations that change something: they come from the token."""
+
+
+OF_WHOEVER_ASKS = frozenset(("get_key", "keys", "latest_session"))
+"""Operations that change nothing and, where no principal is named, are about that of the token."""
 
 
 def served() -> list[str]:
@@ -118,6 +126,8 @@ def check(request: ApiRequest, grants: frozenset[str]) -> None:
 def in_the_name_of(name: str, request: ApiRequest, who: dict[str, str], grants: frozenset[str]) -> ApiRequest:
     """The request with what the token says of whoever asks; only `admin` may name somebody else."""
     changed: dict[str, str] = {}
+    if name in OF_WHOEVER_ASKS and not getattr(request, "principal", ""):
+        changed["principal"] = who["principal"]
     for field in set(type(request).__struct_fields__).intersection(OWN.get(SERVED[name], ())):
         own, told = who[field], getattr(request, field)
         if told and told != own and not may(grants, ADMIN):
