@@ -1,7 +1,9 @@
 """What was worked out for one question and serves the next: kept in memory, a few of each kind, per repository.
 
 Everything in it can be made again. A key names what the value was made of (the commit a session stands at, the place
-of the index), so nothing has to be taken out when something changes: nobody asks for it any more.
+of the index), so nothing has to be taken out when something is added: nobody asks for it any more. Where something was
+erased, also by another process, the store has another epoch, and everything is dropped: a session stands where it
+stood, and its words must be gone.
 """
 
 from __future__ import annotations
@@ -10,19 +12,31 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from harken.repo import Repo
 
 T = TypeVar("T")
-_KEPT: weakref.WeakKeyDictionary[Repo, dict[str, OrderedDict[Hashable, Any]]] = weakref.WeakKeyDictionary()
+
+
+class _Kept(NamedTuple):
+    """What is kept of a repository, by kind, and the epoch in which it was made."""
+
+    epoch: str
+    kinds: dict[str, OrderedDict[Hashable, Any]]
+
+
+_KEPT: weakref.WeakKeyDictionary[Repo, _Kept] = weakref.WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
 def remembered(repo: Repo, kind: str, key: Hashable, make: Callable[[], T], *, most: int = 8) -> T:
     """The value of a key, made where nobody has asked for it lately. Two who ask at once both make it."""
+    epoch = repo.epoch
     with _LOCK:
-        kept = _KEPT.setdefault(repo, {}).setdefault(kind, OrderedDict())
+        if repo not in _KEPT or _KEPT[repo].epoch != epoch:
+            _KEPT[repo] = _Kept(epoch, {})
+        kept = _KEPT[repo].kinds.setdefault(kind, OrderedDict())
         if key in kept:
             kept.move_to_end(key)
             found: T = kept[key]

@@ -65,11 +65,13 @@ class Transcripts:
         self._layouts: OrderedDict[str, TranscriptLayout] = OrderedDict()
         self._intervened: dict[str, tuple[int, int]] = {}
         self._large: tuple[bytes, list[RowEvents]] = (b"", [])
+        self._epoch = ""
 
     # -- where rows are ----------------------------------------------------------------------------------------
 
     def open(self, session: str) -> OpenTranscript:
         """The transcript of a session: its id, a unique beginning of it, or another REF of it."""
+        self._drop_erased()
         found = standing(self._store, session)
         key = found.row.session if not found.earlier else f"{found.row.session}@{found.row.stand}"
         with self._lock:
@@ -83,6 +85,16 @@ class Transcripts:
             ):
                 self._layouts.popitem(last=False)
         return OpenTranscript(found.row, layout, found.earlier)
+
+    def _drop_erased(self) -> None:
+        """Where something was erased the store has another epoch: sessions stand where they stood, and what is held of
+        them may be what must be gone."""
+        epoch = self._store.epoch
+        with self._lock:
+            if epoch != self._epoch:
+                self._layouts.clear()
+                self._intervened.clear()
+                self._large, self._epoch = (b"", []), epoch
 
     def index(self) -> StoreIndex | None:
         """The index, as far as it could follow its store; None where there is none."""
