@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken.analytics.transcript_rows import DeltaRows, RowEvents
+from harken.api.session_page import SessionPageRequest, session_page
 from harken.api.transcript import (
     TranscriptAnswer,
     TranscriptFindRequest,
@@ -174,6 +175,19 @@ class TestGrowing:
 
 
 class TestCompaction:
+    def test_what_only_clears_old_results_is_a_notice_and_no_compaction(self, repo: Repo, tmp_path: Path) -> None:
+        session = ClaudeSession("s")
+        session.prompt("one")
+        session.add("system", subtype="microcompact_boundary", content="Context microcompacted")
+        session.answer("two")
+        session.compact("what was said")
+        keep(repo, tmp_path / "s.jsonl", session.data)
+
+        outline = transcript_outline(repo, TranscriptOutlineRequest(session="s"))
+        counted = session_page(repo, SessionPageRequest(session="s")).figures.compactions
+        assert ["prompt", "notice", "answer", "compaction"] == [row.kind for row in all_rows(repo, "s")]
+        assert (1, 1, "p|") == (counted, outline.counts["compactions"], outline.strip)
+
     def test_a_compaction_is_one_row_and_nothing_is_told_twice(self, repo: Repo, tmp_path: Path) -> None:
         session = conversation("one", turns=2)
         session.compact("what was said")

@@ -36,7 +36,7 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.events.base import clean, excerpt
-from harken.events.edits import COMPACTIONS, INSTRUCTIONS, SUMMARIES
+from harken.events.edits import INSTRUCTIONS, SUMMARIES
 from harken.events.tool_kinds import KINDS, tool_kind
 from harken.events.tools import doing
 
@@ -165,7 +165,9 @@ def _prompt(event: Prompt) -> str:
 
 
 def _system(event: System) -> str:
-    if event.subtype in COMPACTIONS:
+    # What only clears old results (`microcompact_boundary`, `context_truncated`) leaves the conversation as it is, and
+    # no count of compactions has it.
+    if is_compaction(event) or event.subtype in SUMMARIES:
         return COMPACTION
     return (INSTRUCTED if event.subtype == INSTRUCTIONS else NOTICE) if event.message.strip() else NOTICES
 
