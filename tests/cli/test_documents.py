@@ -91,7 +91,7 @@ def test_the_five_minutes_of_the_readme_go_as_it_says(desk: Path) -> None:
     settle(first.path, Path.home() / ".claude")
     other = next(one for one in recorded("codex") if one.scenario == "plain" and one.version == "0.166.0")
     settle(other.path, Path.home() / ".codex")
-    shell = [line for line in commands(ROOT / "README.md") if not line.startswith("harken run")]
+    shell = [line for line in commands(ROOT / "README.md") if not line.startswith(("harken run", "harken serve"))]
     fence = shell.index("harken view dialog demo.jsonl Jack Jill")
     older = ""
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from harken import SessionViewer
+from support.std_sessions import DEMONSTRATIONS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def results(viewer: SessionViewer, agent_id: str = "agent_001") -> list[dict[str
     return [entry for entry in viewer.get_transcript(agent_id) if entry["role"] == "tool"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DEMONSTRATIONS)
 def test_runs_by_itself(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py"), str(tmp_path / "x.jsonl")],
@@ -64,7 +64,7 @@ def test_runs_by_itself(name: str, tmp_path: Path) -> None:
 def test_the_list_names_them_all() -> None:
     listed = re.findall(r"^\| `(\w+)` \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
 
-    assert NAMES == listed
+    assert DEMONSTRATIONS == listed
 
 
 CAFE = [

@@ -31,11 +31,11 @@ from harken.formats.session_log import BLANK, FORMAT, read_groups, record_of, ru
 from harken.log import Registry
 from harken.log.base import INCOMPLETE
 from support.logs import TALKS, as_bytes, as_smallchat, as_v1
+from support.std_sessions import DEMONSTRATIONS
 from support.viewed import long_session
 from views.test_laws import dirty_logs, sessions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
 SAID = (Prompt, Response, Thinking, ToolCall, ToolResult)
 
 

@@ -89,7 +89,7 @@ def pair() -> Told:
 # -- all sessions of several agents that are at hand -------------------------------------------------------------------
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
+DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show", "page"})
 _MARKS = (b'"isSidechain":true', b'"isSidechain": true', b'"agentId":', b"spawn_agent", b"thread_spawn")
 """What only files have in which agents start others."""
 

@@ -17,12 +17,12 @@ from harken.repo import Repo
 from harken.runtimes import get
 from harken.runtimes.importer import Importer
 from support.contexts import memory_repo
+from support.std_sessions import DEMONSTRATIONS
 from support.viewed import long_session, write_log
 
 from .test_laws import sessions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
 
 
 def answers(viewer: SessionViewer) -> dict[str, Any]:
