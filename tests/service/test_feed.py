@@ -188,6 +188,21 @@ def test_no_more_clients_follow_than_may(repo: Repo) -> None:
             assert int(answer.headers["retry-after"]) > 0
 
 
+def test_a_token_that_follows_too_often_keeps_no_other_from_it(repo: Repo) -> None:
+    settings = msgspec.structs.replace(QUICK, feeds_each=1)
+    with serving(repo, settings=settings) as service, client(service, token(service)) as asking:
+        first = FeedReader(asking)
+        first.next()
+        assert (429, "too_many") == problem(asking.get("/api/v1/feed"))
+        with following(service) as other:
+            assert other.next()
+        first.close()
+        wait_for(lambda: service.app.metrics.feeds == 0)
+        again = FeedReader(asking)
+        assert again.next()
+        again.close()
+
+
 def test_a_client_that_goes_is_forgotten(repo: Repo) -> None:
     with serving(repo) as service:
         with following(service) as reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import socket
 import threading
 import time
@@ -15,9 +16,11 @@ import httpx
 import msgspec
 import pytest
 
+from harken import ids
 from harken.api import sessions
 from harken.repo import Repo
 from harken.service.routing import API
+from harken.service.running import RunningService
 from harken.service.settings import ServiceSettings
 from support.service import QUICK, client, lines, problem, replace_operation, serving, small_store, token
 
@@ -129,6 +132,85 @@ def test_no_more_questions_wait_than_may(repo: Repo, monkeypatch: pytest.MonkeyP
         codes = sorted(one.result().status_code for one in asked)
 
     assert [200] * 4 + [429] * 4 == codes
+
+
+def test_slow_questions_of_one_token_cost_no_other_anything(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    replace_operation(monkeypatch, "show", lambda repo, request: let_go.wait(20))
+    with (
+        serving(repo, settings=with_settings(workers=4, workers_each=2, waiting=6)) as service,
+        client(service, token(service)) as slow,
+        client(service, token(service)) as other,
+        ThreadPoolExecutor(12) as pool,
+    ):
+        asked = [pool.submit(slow.post, f"{API}/show", json={"ref": "s"}) for _ in range(12)]
+        time.sleep(0.5)
+        assert 200 == other.post(f"{API}/home", json={}, timeout=5).status_code
+        assert 200 == other.get("/metrics", timeout=5).status_code
+        let_go.set()
+        codes = sorted(one.result().status_code for one in asked)
+
+    assert [200] * 8 + [429] * 4 == codes
+
+
+def test_a_query_that_takes_too_long_has_the_status_of_that(repo: Repo) -> None:
+    endless_query = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+    with serving(repo) as service, client(service, token(service)) as asking:
+        answer = asking.post(f"{API}/sql", json={"query": endless_query, "seconds": 0.1})
+
+        assert (504, "took_too_long") == problem(answer)
+
+
+def asked_for_bytes(service: RunningService, secret: str, ref: str) -> socket.socket:
+    """A client that has asked for an artifact, and takes nothing."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", service.port or 0))
+    head = f"GET {API}/artifacts/{ref} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+    connection.sendall(f"{head}Authorization: Bearer {secret}\r\n\r\n".encode())
+    return connection
+
+
+def test_clients_that_do_not_take_a_large_artifact_cost_little_memory(repo: Repo) -> None:
+    with serving(repo) as service, client(service, secret := token(service)) as asking:
+        ref = asking.put(f"{API}/artifacts", content=(bytes([n]) * (1 << 20) for n in range(64))).json()["ref"]
+        before = resident()
+        idle = [asked_for_bytes(service, secret, ref) for _ in range(6)]
+        time.sleep(2)
+        grown = resident() - before
+        for connection in idle:
+            connection.close()
+
+    assert grown < 100 << 20, f"{grown >> 20} MiB"
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_large_artifact_whose_bytes_are_wrong_is_never_sent_whole(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(repo) as service, client(service, token(service)) as asking:
+        ref = asking.put(f"{API}/artifacts", content=b"x" * (40 << 20)).json()["ref"]
+        wrong = ids.artifact_id(b"something else")
+        monkeypatch.setattr(ids.ArtifactHasher, "hexdigest", lambda self: wrong)
+
+        with pytest.raises(httpx.TransportError):
+            asking.get(f"{API}/artifacts/{ref}")
+
+
+def test_a_body_that_breaks_off_is_no_fault_of_ours(repo: Repo) -> None:
+    log = io.StringIO()
+    with serving(repo, log=log) as service:
+        with socket.create_connection(("127.0.0.1", service.port or 0)) as connection:
+            head = f"POST {API}/names HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nContent-Type: application/json\r\n"
+            connection.sendall(f"{head}Content-Length: 9\r\nAuthorization: Bearer {token(service)}\r\n\r\n{{".encode())
+        time.sleep(0.3)
+
+    assert '"route":"/api/v1/names"' in log.getvalue()
+    assert "fault" not in log.getvalue()
 
 
 def endless(repo: object, request: object) -> Iterator[sessions.SessionsRequest]:

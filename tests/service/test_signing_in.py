@@ -17,7 +17,7 @@ from harken.clock import SECOND
 from harken.service import tokens as token_module
 from harken.service.routing import API
 from harken.service.running import RunningService
-from harken.service.tokens import BROWSER_LASTS, MOST_WORDS, WORD_LASTS, LoginWords, TokenFile
+from harken.service.tokens import BROWSER_LASTS, MOST_BROWSERS, MOST_WORDS, WORD_LASTS, LoginWords, TokenFile
 from support.service import client, owner, problem, token
 
 
@@ -213,6 +213,32 @@ def test_a_token_signs_a_browser_in_with_its_grants_until_it_is_revoked(
     assert (403, "not_allowed") == problem(browser.post(f"{API}/gc", json={}))
     service.app.tokens.revoke("phone")
     assert (401, "not_signed_in") == problem(browser.post(f"{API}/sessions", json={}))
+
+
+def test_a_token_that_signs_in_again_and_again_takes_no_place_from_others(tokens: TokenFile, clock: SetClock) -> None:
+    own, by = tokens.sign_in(None), tokens.create("phone", ("context/read",)).token
+    made = []
+    for _ in range(MOST_BROWSERS + 5):
+        clock.now += SECOND
+        made.append(tokens.sign_in(by))
+
+    assert [False] * 5 + [True] * MOST_BROWSERS == [tokens.find(one.secret) is not None for one in made]
+    assert tokens.find(own.secret) is not None
+    assert 2 + MOST_BROWSERS == len(tokens.all())
+
+
+def test_browsers_are_not_counted_among_the_tokens_of_programs(
+    tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_module, "MOST_TOKENS", 2)
+    by = tokens.create("phone", ("context/read",)).token
+    for _ in range(4):
+        tokens.sign_in(by)
+
+    assert "ci" == tokens.create("ci", ("context/write",)).token.name
+    with pytest.raises(Conflict):
+        tokens.create("more", ("context/write",))
+    assert tokens.sign_in(None).token.is_browser
 
 
 def test_a_browsers_own_cookie_signs_no_other_in(service: RunningService, browser: httpx.Client) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import clock
-from harken.errors import BadRequest, HarkenError
+from harken.errors import BadRequest, HarkenError, TookTooLong
 
 from .connecting import in_memory
 from .file import StoreIndex
@@ -212,7 +212,8 @@ class _Guard:
     def explain(self, connection: sqlite3.Connection, query: str, problem: Exception) -> HarkenError:
         """What went wrong, and where."""
         if self._spent:
-            return HarkenError(
+            kind = TookTooLong if self._spent == self._late else HarkenError
+            return kind(
                 f"the query was stopped: {self._spent}",
                 hint="--seconds and --memory allow more; a WHERE clause makes it less",
             )

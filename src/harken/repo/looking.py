@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from harken import formats, ids
 from harken.context import get_artifact, get_session, session_bytes, session_events
 from harken.context.chains import readable_sessions
 from harken.context.materialize import remake
 from harken.context.standing import standing
-from harken.errors import BadRequest, Evicted, HarkenError, NotFound
+from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events import Event
 from harken.formats.session_log import FORMAT
 from harken.store import SessionRow, Store
@@ -27,18 +29,31 @@ LARGE = 16 << 20
 """A file of more bytes is looked at from the disk."""
 
 
+class ArtifactParts(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of an artifact, to be read as they are needed."""
+
+    artifact: str
+    size: int
+    parts: Iterator[bytes]
+    """`Corrupt` at the end if they were not its bytes."""
+
+
 def bytes_of(store: Store, ref: str) -> bytes:
     """The bytes of an artifact, or of an answer that `materialize` gave: that has such a name too."""
+    return b"".join(parts_of(store, ref).parts)
+
+
+def parts_of(store: Store, ref: str) -> ArtifactParts:
+    """`bytes_of`, in parts of bounded size."""
     try:
-        return store.get(get_artifact(store, ref))
-    except Evicted:
-        raise
+        about = store.info(get_artifact(store, ref))
+        return ArtifactParts(artifact=about.id, size=about.size, parts=store.iter_parts(about.id))
     except NotFound:
         # What materialize answered is remembered, or can be made again.
         made = remake(store, ref.removeprefix(ids.ARTIFACT_PREFIX).lower())
         if made is None:
             raise
-        return made
+        return ArtifactParts(artifact=ids.artifact_id(made), size=len(made), parts=iter((made,)))
 
 
 def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:

@@ -73,31 +73,26 @@ def _read_odd(body: bytes) -> Any:
 
 
 class Workers:
-    """A fixed number of threads, and a bounded number of questions that wait for one."""
+    """A fixed number of threads; who finds none free waits for their turn. `slots` are as many."""
 
-    def __init__(self, count: int, waiting: int) -> None:
+    def __init__(self, count: int, slots: AnswerSlots) -> None:
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
-        self._count, self._most = count, count + waiting
-        self._open = 0
+        self._slots = slots
         self._threads = [
             threading.Thread(target=self._work, name=f"harken-worker-{number}", daemon=True) for number in range(count)
         ]
         for thread in self._threads:
             thread.start()
 
-    async def ask(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What the function says, from one of the threads. Whoever stops waiting does not stop it."""
-        if self._open >= self._most:
-            raise TooMany("the server is busy", hint="ask again in a second")
+    async def ask(self, who: str, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function says, from one of the threads, for the token of this name. Whoever stops waiting does not
+        stop it."""
+        await self._slots.take(who)
         future: Future[T] = Future()
-        self._open += 1
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: tell_loop(loop, self._done))
+        future.add_done_callback(lambda _: tell_loop(loop, lambda: self._slots.give_back(who)))
         self._queue.put((future, lambda: function(*arguments)))
         return await asyncio.wrap_future(future)
-
-    def _done(self) -> None:
-        self._open -= 1
 
     def _work(self) -> None:
         while (work := self._queue.get()) is not None:
@@ -126,24 +121,34 @@ def tell_loop(loop: asyncio.AbstractEventLoop | None, what: Callable[[], None]) 
         return
 
 
-class AnswerStream:
-    """Answers from a thread, as lines; the thread waits while too much is held."""
+def as_lines(answers: Iterator[Any]) -> Iterator[bytes]:
+    """One JSON object a line."""
+    try:
+        for answer in answers:
+            yield encode(answer) + b"\n"
+    finally:
+        if (close := getattr(answers, "close", None)) is not None:
+            close()
 
-    def __init__(self, make: Callable[[], Iterator[Any]], ended: Callable[[], None]) -> None:
+
+class AnswerStream:
+    """Pieces of an answer from a thread; the thread waits while too much is held."""
+
+    def __init__(self, make: Callable[[], Iterator[bytes]], ended: Callable[[], None]) -> None:
         self._make = make
         self._ended = ended
         """Called in the loop when the thread is done, whether or not all of it was taken."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._room = threading.Condition()
-        self._lines: deque[bytes] = deque()
+        self._pieces: deque[bytes] = deque()
         self._held = 0
         self._over = self._unwanted = False
         self._problem: BaseException | None = None
         threading.Thread(target=self._run, name="harken-stream", daemon=True).start()
 
     async def take(self) -> bytes:
-        """Some lines; empty at the end. What went wrong before the first line is raised, later it is a last line."""
+        """Some of it; empty at the end. What went wrong is raised when all that came before it was taken."""
         while True:
             with self._room:
                 if piece := self._piece():
@@ -161,15 +166,15 @@ class AnswerStream:
         """Nobody wants the rest."""
         with self._room:
             self._unwanted = self._over = True
-            self._lines.clear()
+            self._pieces.clear()
             self._room.notify_all()
         self._news.set()
 
     def _piece(self) -> bytes:
         taken: list[bytes] = []
         size = 0
-        while self._lines and size < PIECE:
-            taken.append(self._lines.popleft())
+        while self._pieces and size < PIECE:
+            taken.append(self._pieces.popleft())
             size += len(taken[-1])
         self._held -= size
         if taken:
@@ -178,16 +183,16 @@ class AnswerStream:
 
     def _run(self) -> None:
         problem: BaseException | None = None
-        answers: Iterator[Any] | None = None
+        pieces: Iterator[bytes] | None = None
         try:
-            answers = self._make()
-            for answer in answers:
-                if not self._keep(encode(answer) + b"\n"):
+            pieces = self._make()
+            for piece in pieces:
+                if not self._keep(piece):
                     break
         except BaseException as found:  # noqa: BLE001  it is the client who has to hear of it
             problem = found
         finally:
-            if (close := getattr(answers, "close", None)) is not None:
+            if (close := getattr(pieces, "close", None)) is not None:
                 close()
         with self._room:
             self._over = True
@@ -198,23 +203,23 @@ class AnswerStream:
         self._ended()
         self._news.set()
 
-    def _keep(self, line: bytes) -> bool:
-        """Hold a line until it is taken; whether more is wanted."""
+    def _keep(self, piece: bytes) -> bool:
+        """Hold a piece until it is taken; whether more is wanted."""
         with self._room:
             self._room.wait_for(lambda: self._held < HELD or self._unwanted)
             if self._unwanted:
                 return False
-            is_first = not self._lines
-            self._lines.append(line)
-            self._held += len(line)
+            is_first = not self._pieces
+            self._pieces.append(piece)
+            self._held += len(piece)
         if is_first:
             tell_loop(self._loop, self._news.set)
         return True
 
 
-class StreamSlots:
-    """How many long answers are made at once, in all and for each token. Who finds none free waits for their turn; a
-    token that has all of its own in use keeps no other from theirs."""
+class AnswerSlots:
+    """How many answers are made at once, in all and for each token. Who finds none free waits for their turn; a token
+    that has all of its own in use keeps no other from theirs. `waiting` are those of one token that may wait."""
 
     def __init__(self, most: int, each: int, waiting: int) -> None:
         self._most, self._each, self._longest = most, each, waiting
@@ -229,8 +234,8 @@ class StreamSlots:
     async def take(self, name: str) -> None:
         """Wait for a slot."""
         if not self._is_free(name):
-            if len(self._queue) >= self._longest:
-                raise TooMany("too many long answers at once", hint="wait for one of them to end")
+            if sum(who == name for who, _ in self._queue) >= self._longest:
+                raise TooMany("too many answers at once", hint="wait for one of them to end")
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._queue.append((name, turn))
             try:

@@ -19,7 +19,7 @@ from harken.api.feed import ChangesRequest
 from harken.errors import HarkenError, NotSignedIn
 
 from . import openapi, operations
-from .answering import AnswerStream, StreamSlots, Workers, decode, encode, last_line
+from .answering import AnswerSlots, AnswerStream, Workers, as_lines, decode, encode, last_line
 from .artifacts import ArtifactRoutes
 from .events import FeedService, StoreFollower, until_gone
 from .guard import RequestGuard, cookie_name
@@ -44,8 +44,9 @@ class ServiceApp:
         self.words = LoginWords()
         self.metrics = ServiceMetrics()
         self.log = AccessLog(log)
-        self.workers = Workers(settings.workers, settings.waiting)
-        self.streams = StreamSlots(settings.streams, settings.streams_each, settings.waiting)
+        count, each = settings.workers, settings.workers_each
+        self.workers = Workers(count, AnswerSlots(count, each, settings.waiting))
+        self.streams = AnswerSlots(settings.streams, settings.streams_each, settings.waiting)
         self.follower = StoreFollower(repo)
         self.feed = FeedService(self)
         page = ServedRoute("/{path:path}", page_file, ["GET", "HEAD"], grant=PUBLIC)
@@ -76,7 +77,7 @@ class ServiceApp:
             self.log.close()
 
     def _routes(self) -> list[ServedRoute]:
-        artifacts = ArtifactRoutes(self.repo, self.workers, self.streamed)
+        artifacts = ArtifactRoutes(self.repo, self.workers, self.streamed, self.streamed_bytes)
         routes = [
             ServedRoute(f"{API}/{name}", self._endpoint(name), ["POST"], grant=SERVED[name])
             for name in operations.served()
@@ -97,14 +98,15 @@ class ServiceApp:
 
     def _endpoint(self, name: str) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            asked = self._asked(name, await request.body(), request.state.visitor)
-            await self._note_use(request.state.visitor)
+            visitor: Visitor = request.state.visitor
+            asked = self._asked(name, await request.body(), visitor)
+            await self._note_use(visitor)
             if isinstance(asked, ChangesRequest) and asked.wait:
-                asked = await self._waited(asked)
+                asked = await self._waited(asked, visitor.name)
             function = operations.function_of(name)
             if operations.takes_many(name):
                 return self.streamed(lambda: function(self.repo, asked), request)
-            answer = await self.workers.ask(lambda: encode(function(self.repo, asked)))
+            answer = await self.workers.ask(visitor.name, lambda: encode(function(self.repo, asked)))
             return Response(answer, media_type="application/json")
 
         return endpoint
@@ -116,14 +118,14 @@ class ServiceApp:
         asked = operations.in_the_name_of(name, asked, visitor.fields(), visitor.grants)
         return operations.filled(asked, self.settings.usual)
 
-    async def _waited(self, asked: ChangesRequest) -> ChangesRequest:
+    async def _waited(self, asked: ChangesRequest, who: str) -> ChangesRequest:
         """The same question when there is something to answer: waiting needs no thread."""
         if 0 < asked.wait <= 60 and asked.limit >= 1 and asked.after >= 0:
             until = clock.monotonic() + asked.wait
             with self.follower.listening():
-                epoch = asked.epoch or await self.workers.ask(lambda: self.repo.epoch)
+                epoch = asked.epoch or await self.workers.ask(who, lambda: self.repo.epoch)
                 while (left := until - clock.monotonic()) > 0 and not self.follower.stopping.is_set():
-                    last, present = await self.workers.ask(lambda: (self.repo.last_change(), self.repo.epoch))
+                    last, present = await self.workers.ask(who, lambda: (self.repo.last_change(), self.repo.epoch))
                     if last > asked.after or present != epoch:
                         break
                     await self.follower.changed(asked.after, epoch, left)
@@ -132,11 +134,17 @@ class ServiceApp:
 
     def streamed(self, make: Callable[[], Iterator[Any]], request: Request) -> Response:
         """Many answers, one after the other."""
-        return LinesResponse(self, make, request.state.visitor.name)
+        return StreamedResponse(self, lambda: as_lines(make()), request.state.visitor.name)
+
+    def streamed_bytes(
+        self, make: Callable[[], Iterator[bytes]], headers: dict[str, str], request: Request
+    ) -> Response:
+        """Bytes that are not held in memory; what goes wrong in the middle ends the connection."""
+        return StreamedResponse(self, make, request.state.visitor.name, headers)
 
     async def _note_use(self, visitor: Visitor) -> None:
         if visitor.token is not None and self.tokens.is_to_note(visitor.token):
-            await self.workers.ask(self.tokens.note_use, visitor.token)
+            await self.workers.ask(visitor.name, self.tokens.note_use, visitor.token)
 
     # -- signing in --------------------------------------------------------------------------------------------
 
@@ -148,7 +156,7 @@ class ServiceApp:
             if by is None or by.is_browser:
                 hint = "start `harken serve` again, or make a token with `harken token create`"
                 raise NotSignedIn("this word was used before, is too old, or never was one", hint=hint)
-        made = await self.workers.ask(self.tokens.sign_in, by)
+        made = await self.workers.ask("" if by is None else by.name, self.tokens.sign_in, by)
         told = openapi.SignInAnswer(
             name=made.token.name, grants=list(made.token.grants), expires=stamp(made.token.expires)
         )
@@ -160,7 +168,7 @@ class ServiceApp:
     async def _logout(self, request: Request) -> Response:
         visitor: Visitor = request.state.visitor
         if visitor.token is not None and visitor.token.is_browser:
-            await self.workers.ask(self.tokens.sign_out, visitor.token)
+            await self.workers.ask(visitor.name, self.tokens.sign_out, visitor.token)
         response = Response(status_code=204)
         self._set_cookie(response, "", 0)
         return response
@@ -171,26 +179,31 @@ class ServiceApp:
 
     # -- about the service -------------------------------------------------------------------------------------
 
-    async def _openapi(self, _: Request) -> Response:
-        return Response(await self.workers.ask(openapi.document), media_type="application/json")
+    async def _openapi(self, request: Request) -> Response:
+        told = await self.workers.ask(request.state.visitor.name, openapi.document)
+        return Response(told, media_type="application/json")
 
-    async def _docs(self, _: Request) -> Response:
-        return Response(await self.workers.ask(docs_page), media_type="text/html")
+    async def _docs(self, request: Request) -> Response:
+        return Response(await self.workers.ask(request.state.visitor.name, docs_page), media_type="text/html")
 
-    async def _metrics(self, _: Request) -> Response:
-        number = await self.workers.ask(self.repo.last_change)
+    async def _metrics(self, request: Request) -> Response:
+        number = await self.workers.ask(request.state.visitor.name, self.repo.last_change)
         return Response(self.metrics.text({"store_last_change": number}), media_type="text/plain; version=0.0.4")
 
 
-class LinesResponse(Response):
-    """One object a line, as they come; an error in the middle is a last line."""
+class StreamedResponse(Response):
+    """An answer as it comes. Without `headers` it is one object a line, and an error in the middle is a last line; with
+    them it is bytes of a length that they tell, and an error in the middle ends the connection."""
 
     media_type = NDJSON
 
-    def __init__(self, service: ServiceApp, make: Callable[[], Iterator[Any]], name: str) -> None:
-        super().__init__()
-        del self.headers["content-length"]
-        self._service, self._make, self._name = service, make, name
+    def __init__(
+        self, service: ServiceApp, make: Callable[[], Iterator[bytes]], name: str, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(headers=headers)
+        if headers is None:
+            del self.headers["content-length"]
+        self._service, self._make, self._name, self._is_lines = service, make, name, headers is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         slots = self._service.streams
@@ -215,7 +228,10 @@ class LinesResponse(Response):
     async def _next(self, stream: AnswerStream) -> bytes:
         try:
             return await stream.take()
-        except Exception as problem:  # noqa: BLE001  the answer has begun, so it is told in it
+        except Exception as problem:
+            if not self._is_lines:
+                raise
+            # The answer has begun, so it is told in it.
             if not isinstance(problem, HarkenError):
                 self._service.log.add(event="fault", fault=f"{type(problem).__name__}: {problem}"[:500])
             return last_line(problem)

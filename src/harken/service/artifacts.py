@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from harken import ids
 from harken.api.runtimes import ImportRequest, import_sessions
 from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.files import make_folder
+from harken.repo.looking import parts_of
 from harken.views.documents import MEDIA_TYPES, picture_bytes
 
 from .answering import encode
@@ -39,9 +40,13 @@ class ArtifactRoutes:
     """Routes whose bodies or answers are bytes."""
 
     def __init__(
-        self, repo: Repo, workers: Workers, streamed: Callable[[Callable[[], Iterator[Any]], Request], Response]
+        self,
+        repo: Repo,
+        workers: Workers,
+        streamed: Callable[[Callable[[], Iterator[Any]], Request], Response],
+        streamed_bytes: Callable[[Callable[[], Iterator[bytes]], dict[str, str], Request], Response],
     ) -> None:
-        self._repo, self._workers, self._streamed = repo, workers, streamed
+        self._repo, self._workers, self._streamed, self._streamed_bytes = repo, workers, streamed, streamed_bytes
         self._taking: set[Path] = set()
 
     def routes(self) -> list[ServedRoute]:
@@ -54,12 +59,17 @@ class ArtifactRoutes:
         ]
 
     async def _get(self, request: Request) -> Response:
-        data = await self._workers.ask(self._repo.get, request.path_params["ref"])
+        who, ref = request.state.visitor.name, request.path_params["ref"]
+        found = await self._workers.ask(who, parts_of, self._repo.store, ref)
         headers = {
+            "content-type": "application/octet-stream",
             "content-disposition": "attachment",  # it is somebody's bytes, and never a page
-            "etag": f'"{await self._workers.ask(ids.artifact_id, data)}"',
+            "content-length": str(found.size),
+            "etag": f'"{found.artifact}"',
         }
-        return Response(data, media_type="application/octet-stream", headers=headers)
+        if request.method == "HEAD":
+            return Response(headers=headers)
+        return self._streamed_bytes(lambda: _all_or_not_the_last(found.parts), headers, request)
 
     async def _put(self, request: Request) -> Response:
         policy, expires = request.query_params.get("policy", "default"), request.query_params.get("expires")
@@ -67,7 +77,7 @@ class ArtifactRoutes:
             raise BadRequest(f"{expires!r:.99} is no instant", hint="microseconds since 1970")
         async with self._received(request) as (file, size):
             keep = functools.partial(self._keep, file, policy, None if expires is None else int(expires))
-            name = await self._workers.ask(keep)
+            name = await self._workers.ask(request.state.visitor.name, keep)
         told = ArtifactAnswer(artifact=name, ref=ids.artifact_ref(name), size=size)
         return Response(encode(told), status_code=201, media_type="application/json")
 
@@ -87,16 +97,13 @@ class ArtifactRoutes:
         return location.parent if location.is_file() else None
 
     async def _write_body(self, request: Request, file: IO[bytes]) -> int:
-        size, waiting = 0, bytearray()
-        try:
-            async for part in request.stream():
-                waiting += part
-                if len(waiting) >= PART:
-                    size += await self._workers.ask(file.write, bytes(waiting))
-                    waiting.clear()
-        except ClientDisconnect:
-            raise BadRequest("the body ended early", hint="send it again") from None
-        return size + await self._workers.ask(file.write, bytes(waiting))
+        size, waiting, who = 0, bytearray(), request.state.visitor.name
+        async for part in request.stream():
+            waiting += part
+            if len(waiting) >= PART:
+                size += await self._workers.ask(who, file.write, bytes(waiting))
+                waiting.clear()
+        return size + await self._workers.ask(who, file.write, bytes(waiting))
 
     # -- session logs ------------------------------------------------------------------------------------------
 
@@ -109,7 +116,7 @@ class ArtifactRoutes:
             raise Conflict(f"{name} is being sent already", hint="wait until that is done")
         self._taking.add(path)
         try:
-            with await self._workers.ask(_new_file, path) as file:
+            with await self._workers.ask(visitor.name, _new_file, path) as file:
                 await self._write_body(request, file)
         except BaseException:
             self._forget(path)
@@ -146,8 +153,20 @@ class ArtifactRoutes:
         if len(parts) < 4 or not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts[-2:]):
             raise NotFound("there is no such picture", hint="/api/v1/pictures/SESSION/MESSAGE/INDEX/NUMBER")
         session, message = "/".join(parts[:-3]), parts[-3]
-        kind, data = await self._workers.ask(find_picture, self._repo, session, message, int(parts[-2]), int(parts[-1]))
+        asked = (self._repo, session, message, int(parts[-2]), int(parts[-1]))
+        kind, data = await self._workers.ask(request.state.visitor.name, find_picture, *asked)
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=86400"})
+
+
+def _all_or_not_the_last(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The parts, the last one when all are known to be right: who got bytes that are not the artifact's got too few."""
+    before = b""
+    for part in parts:
+        if before:
+            yield before
+        before = part
+    if before:
+        yield before
 
 
 def find_picture(repo: Repo, session: str, message: str, index: int, number: int) -> tuple[str, bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -116,6 +117,7 @@ class FeedPlace(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None
     """The last change it knows; None: what comes from now on."""
     epoch: str = ""
+    who: str = ""
     token: AccessToken | None = None
     """Whoever it is: when the token is taken back, the feed ends."""
 
@@ -123,15 +125,15 @@ class FeedPlace(msgspec.Struct, frozen=True, kw_only=True):
 def place_asked(request: Request) -> FeedPlace:
     """From where on to tell: `Last-Event-ID`, which a browser sends by itself, else `after`."""
     told = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    token = request.state.visitor.token
+    visitor = request.state.visitor
     if not told:
-        return FeedPlace(after=None, token=token)
+        return FeedPlace(after=None, who=visitor.name, token=visitor.token)
     epoch, _, number = told.rpartition(":")
     if not (number.isascii() and number.isdigit() and len(number) < 19):
         raise BadRequest(
             f"{told!r:.99} is no place in the feed", hint="NUMBER, or EPOCH:NUMBER as the ids of events are"
         )
-    return FeedPlace(after=int(number), epoch=epoch, token=token)
+    return FeedPlace(after=int(number), epoch=epoch, who=visitor.name, token=visitor.token)
 
 
 class FeedResponse(Response):
@@ -155,16 +157,22 @@ class FeedService:
         self._repo, self._follower, self._workers = service.repo, service.follower, service.workers
         self._settings, self._metrics, self._log = service.settings, service.metrics, service.log
         self._tokens = service.tokens
+        self._each: Counter[str] = Counter()
+        """How many clients of each token follow."""
 
     async def respond(self, request: Request) -> Response:
         """`GET /api/v1/feed`."""
-        if self._metrics.feeds >= self._settings.feeds:
-            raise TooMany(f"{self._settings.feeds} clients follow the feed already", hint="close one", after=5)
+        most, each = self._settings.feeds, self._settings.feeds_each
+        if self._metrics.feeds >= most:
+            raise TooMany(f"{most} clients follow the feed already", hint="close one", after=5)
+        if self._each[request.state.visitor.name] >= each:
+            raise TooMany(f"{each} clients with this token follow the feed already", hint="close one", after=5)
         return FeedResponse(self, place_asked(request))
 
     async def serve(self, place: FeedPlace, headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
         """Tell one client until it goes."""
         self._metrics.feeds += 1
+        self._each[place.who] += 1
         with self._follower.listening():
             await self._serve(place, headers, receive, send)
 
@@ -177,6 +185,7 @@ class FeedService:
                 telling.result()
         finally:
             self._metrics.feeds -= 1
+            self._each -= Counter([place.who])
             for task in (gone, telling):
                 task.cancel()
 
@@ -192,7 +201,7 @@ class FeedService:
                 await self._end(send, NotSignedIn("this token was taken back or is over", hint="sign in again"))
                 return
             try:
-                answer = await self._ask(known, epoch)
+                answer = await self._ask(place.who, known, epoch)
             except HarkenError as problem:
                 await self._end(send, problem)
                 return
@@ -213,12 +222,13 @@ class FeedService:
 
     async def _first(self, place: FeedPlace) -> ChangesAnswer:
         if place.after is None:
-            last, epoch = await self._workers.ask(lambda: (self._repo.last_change(), self._repo.epoch))
-            return await self._ask(last, epoch)
-        return await self._ask(place.after, place.epoch)
+            last, epoch = await self._workers.ask(place.who, lambda: (self._repo.last_change(), self._repo.epoch))
+            return await self._ask(place.who, last, epoch)
+        return await self._ask(place.who, place.after, place.epoch)
 
-    async def _ask(self, known: int, epoch: str) -> ChangesAnswer:
-        return await self._workers.ask(changes, self._repo, ChangesRequest(after=known, epoch=epoch, limit=AT_ONCE))
+    async def _ask(self, who: str, known: int, epoch: str) -> ChangesAnswer:
+        asked = ChangesRequest(after=known, epoch=epoch, limit=AT_ONCE)
+        return await self._workers.ask(who, changes, self._repo, asked)
 
     async def _write(self, send: Send, text: str) -> None:
         """Send something; a client that does not take it in time is let go."""

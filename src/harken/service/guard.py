@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken import clock
@@ -205,6 +206,8 @@ class _Passage:
         except asyncio.CancelledError:  # the client went away, or the server is stopped
             self._abort()
             raise
+        except ClientDisconnect:  # in the middle of its body
+            await self._fail(BadRequest("the body ended early", hint="send it again"))
         except OSError as problem:
             told = f"{type(problem).__name__}: {problem}"[:500]
             self.guard.log.add(event="fault", route=self.route, fault=told)

@@ -167,6 +167,7 @@ class RunningService:
             loop="asyncio",
             lifespan="on",
             log_config=None,
+            log_level="critical",  # what a client sends, or an answer that the end cuts off, is nothing to print
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -283,7 +284,8 @@ def listen_on_socket(path: Path) -> Any:
     about = path.parent.stat()
     if about.st_uid != os.getuid() or about.st_mode & 0o022:
         raise HarkenError(
-            f"others may write to {path.parent}", hint=f"`chmod 700 {path.parent}`, or name another folder"
+            f"others may write to {path.parent}",
+            hint="name a folder of your own (`chmod 700`), or one that is not there yet",
         )
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

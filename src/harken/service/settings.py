@@ -33,14 +33,18 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Requests a second of all who have no token, beyond the files of the page."""
     workers: int = 16
     """Threads that answer."""
+    workers_each: int = 8
+    """And for one token: a program whose questions are slow costs nobody else anything."""
     waiting: int = 512
-    """Questions that may wait for one of them."""
+    """Questions of one token that may wait for an answer to end."""
     streams: int = 64
     """Long answers at once, each with a thread of its own."""
     streams_each: int = 24
     """And of one token."""
     feeds: int = 200
     """Clients that follow the feed."""
+    feeds_each: int = 100
+    """And of one token."""
     heartbeat: float = 15.0
     """Seconds after which a silent feed says that it is there."""
     feed_patience: float = 10.0

@@ -31,6 +31,10 @@ WORD_LASTS = 600
 BROWSER_LASTS = 30 * 86400
 """Seconds that a browser stays signed in."""
 MOST_TOKENS = 1000
+"""For programs."""
+MOST_BROWSERS = 20
+"""Browsers that stay signed in with one token; the owner's word counts as one. Who signs in more often signs out the
+one that was used least lately, and nobody else's."""
 MOST_WORDS = 16
 _NOTED = 60 * clock.SECOND
 """How exactly it is noted when a token was last used."""
@@ -188,7 +192,9 @@ class TokenFile:
                 if any(one.name == made.name for one in tokens):
                     hint = "revoke it first, or take another name"
                     raise Conflict(f"there is a token {made.name!r:.99} already", hint=hint)
-                if len(tokens) >= MOST_TOKENS:
+                if made.is_browser:
+                    _make_room(tokens, made.of)
+                elif sum(not one.is_browser for one in tokens) >= MOST_TOKENS:
                     hint = "`harken token revoke` takes one back"
                     raise Conflict(f"there are {MOST_TOKENS} tokens already", hint=hint)
                 tokens.append(made)
@@ -252,6 +258,14 @@ def _check_owner(path: Path, about: os.stat_result) -> None:
     """Whoever can write this file can give themselves everything."""
     if about.st_uid not in (os.getuid(), 0) or about.st_mode & 0o022 or not stat.S_ISREG(about.st_mode):
         raise HarkenError(f"others may write to {path}", hint=f"`chmod 600 {path}`, and revoke what you do not know")
+
+
+def _make_room(tokens: list[AccessToken], of: str) -> None:
+    """Take back the browsers of a token that are too many for one more."""
+    own = [one for one in tokens if one.is_browser and one.of == of]
+    own.sort(key=lambda one: max(one.created, one.used or 0))
+    for one in own[: max(0, len(own) + 1 - MOST_BROWSERS)]:
+        tokens.remove(one)
 
 
 def _check_name(name: str) -> None:
