@@ -134,6 +134,52 @@ def test_no_more_questions_wait_than_may(repo: Repo, monkeypatch: pytest.MonkeyP
     assert [200] * 4 + [429] * 4 == codes
 
 
+def begun(service: RunningService, operation: str, size: int, secret: str = "") -> socket.socket:
+    """A client that has sent a request but for its last byte."""
+    connection = socket.create_connection(("127.0.0.1", service.port or 0), timeout=10)
+    who = f"Authorization: Bearer {secret}\r\n" if secret else ""
+    head = f"POST {API}/{operation} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}{who}Content-Length: {size}\r\n\r\n".encode() + b" " * (size - 1))
+    return connection
+
+
+def test_a_token_cannot_have_the_server_hold_as_much_as_it_likes(repo: Repo) -> None:
+    with serving(repo, settings=with_settings(held_limit=250_000)) as service, client(service, token(service)) as other:
+        secret = token(service)
+        idle = [begun(service, "names", 100_000, secret) for _ in range(2)]
+        time.sleep(0.3)
+        with client(service, secret) as asking:
+            assert (429, "too_many") == problem(asking.post(f"{API}/names", content=b" " * 90_000, headers=JSON))
+            assert 200 == other.post(f"{API}/names", content=b"{}" + b" " * 90_000, headers=JSON).status_code
+            for connection in idle:
+                connection.close()
+            time.sleep(0.3)
+            assert 200 == asking.post(f"{API}/names", content=b"{}" + b" " * 90_000, headers=JSON).status_code
+
+
+def test_who_has_no_token_may_send_little(repo: Repo) -> None:
+    with serving(repo) as service, client(service) as stranger:
+        assert (413, "too_large") == problem(stranger.post(f"{API}/login", json={"word": "x" * 70_000}))
+        assert (401, "not_signed_in") == problem(stranger.post(f"{API}/login", json={"word": "x" * 60_000}))
+
+
+def test_an_answer_that_the_end_of_the_server_cuts_off_is_none(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    replace_operation(monkeypatch, "show", lambda repo, request: let_go.wait(20))
+    with (
+        serving(repo) as service,
+        client(service, token(service)) as asking,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = pool.submit(asking.post, f"{API}/show", json={"ref": "s"})
+        time.sleep(0.3)
+        service.stop()
+        let_go.set()
+
+        with pytest.raises(httpx.TransportError):
+            asked.result()
+
+
 def test_slow_questions_of_one_token_cost_no_other_anything(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
     replace_operation(monkeypatch, "show", lambda repo, request: let_go.wait(20))

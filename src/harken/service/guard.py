@@ -8,6 +8,7 @@ that keep a browser from running or showing anything that is not ours.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,8 @@ class RequestGuard:
         self.app, self.settings, self.tokens = app, settings, tokens
         self.find_route, self.metrics, self.log = find_route, metrics, log
         self._rates = RateLimits()
+        self._held: Counter[str] = Counter()
+        """Bytes of requests that are held, by the names of tokens."""
         port = settings.port
         hosts = {f"{name}:{port}" for name in _NAMES} | (set(_NAMES) if port == 80 else set())
         self._hosts, self._origins = hosts, {f"http://{host}" for host in hosts}
@@ -156,6 +159,20 @@ class RequestGuard:
         if self.settings.read_only and needed != READ:
             raise NotAllowed("this server only shows", hint="it was started with --read-only")
 
+    def hold(self, visitor: Visitor, size: int) -> None:
+        """Count bytes of a request that are kept until it is answered; fewer than none are given back."""
+        if size > 0 and self._held[visitor.name] + size > self.settings.held_limit:
+            raise TooMany("too much is being sent at once", hint="wait for the answers to what was sent before")
+        self._held[visitor.name] += size
+        if not self._held[visitor.name]:
+            del self._held[visitor.name]
+
+    def limit_of(self, route: ServedRoute) -> int:
+        """How many bytes a request may have."""
+        if route.is_upload:
+            return self.settings.upload_limit
+        return self.settings.body_limit if route.grant else self.settings.public_limit
+
     def check_rate(self, visitor: Visitor, *, is_file: bool = False) -> None:
         """Whether the visitor has not asked too often; who has no token shares with all others who have none."""
         if visitor is STRANGER and is_file:
@@ -192,6 +209,8 @@ class _Passage:
         self.route, self.visitor = "none", STRANGER
         self.status, self.sent, self.taken, self.limit = 0, 0, 0, 0
         self.took_all = False
+        self.is_upload = False
+        self.held = 0
         self.began = clock.monotonic()
         self.patience: asyncio.Timeout | None = None
 
@@ -203,8 +222,8 @@ class _Passage:
             await self._ask()
         except HarkenError as problem:
             await self._fail(problem)
-        except asyncio.CancelledError:  # the client went away, or the server is stopped
-            self._abort()
+        except asyncio.CancelledError:  # the server is stopped: an end of the connection, and no answer of another kind
+            self._cut()
             raise
         except ClientDisconnect:  # in the middle of its body
             await self._fail(BadRequest("the body ended early", hint="send it again"))
@@ -217,6 +236,7 @@ class _Passage:
             await self._fail(HarkenError("a fault of Harken itself", hint="the log of the server says where"))
         finally:
             metrics.running -= 1
+            self.guard.hold(self.visitor, -self.held)
             took = clock.monotonic() - self.began
             metrics.count(self.route, self.status, took)
             self._note(took)
@@ -239,7 +259,7 @@ class _Passage:
         if scope["method"] not in (route.methods or ()):
             problem = BadRequest(f"{scope['method']:.20} is not taken here", hint=f"send {min(route.methods or ())}")
             raise with_status(problem, 405)
-        self.limit = guard.settings.upload_limit if route.is_upload else guard.settings.body_limit
+        self.limit, self.is_upload = guard.limit_of(route), route.is_upload
         self._check_body(headers, is_json=scope["method"] == "POST" and not route.is_upload)
         scope["state"] = {**scope.get("state", {}), "visitor": self.visitor}
         try:
@@ -267,10 +287,14 @@ class _Passage:
         """The next part of the body; more than may be is `TooLarge`."""
         message = await self._receive()
         self._go_on()
-        self.taken += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self.taken += size
         self.took_all = not message.get("more_body")
         if self.taken > self.limit:
             raise TooLarge(f"at most {self.limit:,} bytes are taken here", hint="send less, or an artifact")
+        if not self.is_upload:
+            self.guard.hold(self.visitor, size)
+            self.held += size
         return message
 
     async def send(self, message: Message) -> None:
@@ -326,8 +350,12 @@ class _Passage:
             return False
 
     def _abort(self) -> None:
+        if self.status:
+            self._cut()
+
+    def _cut(self) -> None:
         connection = self.scope.get("harken.connection")
-        if connection is not None and self.status:
+        if connection is not None:
             connection.abort()
 
     def _note(self, took: float) -> None:

@@ -21,6 +21,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in a request's field that the caller left out: `environ`, where runtimes keep their sessions;
     `prices` and `own_rules`, as the owner's configuration has them."""
     body_limit: int = 16 << 20
+    public_limit: int = 64 << 10
+    """Bytes of a request that needs no token."""
+    held_limit: int = 128 << 20
+    """Bytes of the requests of one token that are held at once."""
     upload_limit: int = 512 << 20
     """Bytes of an artifact or a session log, which are streamed."""
     seconds: float = 60.0
