@@ -121,7 +121,8 @@ class ServiceApp:
     async def _waited(self, asked: ChangesRequest, who: str) -> ChangesRequest:
         """The same question when there is something to answer: waiting needs no thread."""
         if 0 < asked.wait <= 60 and asked.limit >= 1 and asked.after >= 0:
-            until = clock.monotonic() + asked.wait
+            # An answer without news comes before the request is given up.
+            until = clock.monotonic() + min(asked.wait, 0.9 * self.settings.seconds)
             with self.follower.listening():
                 epoch = asked.epoch or await self.workers.ask(who, lambda: self.repo.epoch)
                 while (left := until - clock.monotonic()) > 0 and not self.follower.stopping.is_set():
