@@ -149,6 +149,7 @@ def test_a_server_that_only_shows_refuses_every_change(tmp_path: Path) -> None:
                 if route.grant in (WRITE, ADMIN):
                     assert 403 == ask(asking, method, route).status_code, (method, route.path)
             assert 200 == asking.post(f"{API}/log", json={}).status_code
+            assert [READ] == asking.get(f"{API}/visitor").json()["grants"]
             assert before == repo.last_change()
 
 

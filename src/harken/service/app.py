@@ -88,6 +88,7 @@ class ServiceApp:
             ServedRoute(f"{API}/feed", self.feed.respond, ["GET"], grant=READ),
             ServedRoute(f"{API}/login", self._login, ["POST"], grant=PUBLIC),
             ServedRoute(f"{API}/logout", self._logout, ["POST"], grant=READ),
+            ServedRoute(f"{API}/visitor", self._visitor, ["GET"], grant=READ),
             ServedRoute("/healthz", _healthz, ["GET", "HEAD"], grant=PUBLIC),
             ServedRoute("/metrics", self._metrics, ["GET"], grant=READ),
             ServedRoute("/openapi.json", self._openapi, ["GET"], grant=READ),
@@ -173,6 +174,12 @@ class ServiceApp:
         response = Response(status_code=204)
         self._set_cookie(response, "", 0)
         return response
+
+    async def _visitor(self, request: Request) -> Response:
+        visitor: Visitor = request.state.visitor
+        here = operations.GRANTS[:1] if self.settings.read_only else operations.GRANTS
+        allowed = [grant for grant in here if operations.may(visitor.grants, grant)]
+        return Response(encode(openapi.VisitorAnswer(name=visitor.name, grants=allowed)), media_type="application/json")
 
     def _set_cookie(self, response: Response, value: str, seconds: int) -> None:
         name = cookie_name(self.settings.port)

@@ -63,6 +63,13 @@ class SignInAnswer(msgspec.Struct, frozen=True, kw_only=True):
     expires: str | None
 
 
+class VisitorAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, and what they may do here; a server that was started to only show lets nobody write."""
+
+    name: str
+    grants: list[str]
+
+
 class ArtifactAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An artifact that is kept."""
 
@@ -81,7 +88,7 @@ def document() -> bytes:
 
 def _document() -> dict[str, Any]:
     operations = [described(name) for name in served()]
-    types: list[Any] = [ErrorAnswer, SignInRequest, SignInAnswer, ArtifactAnswer]
+    types: list[Any] = [ErrorAnswer, SignInRequest, SignInAnswer, VisitorAnswer, ArtifactAnswer]
     for one in operations:
         types += [one.request, *one.answers]
     _, components = msgspec.json.schema_components(dict.fromkeys(types), ref_template=_REF)
@@ -157,6 +164,8 @@ def _other_paths() -> dict[str, Any]:
     after = {"name": "after", "in": "query", "required": False, "schema": {"type": "string"}}
     sign_in = {"schema": {"$ref": _REF.format(name="SignInRequest")}}
     signed_in = {"schema": {"$ref": _REF.format(name="SignInAnswer")}}
+    visitor = {"schema": {"$ref": _REF.format(name="VisitorAnswer")}}
+    asks = {"200": {"description": "Who asks", "content": {_JSON: visitor}}}
     feed = {"200": {"description": "The feed", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
     return {
         **_bytes_paths(),
@@ -173,6 +182,7 @@ def _other_paths() -> dict[str, Any]:
             )
         },
         f"{API}/logout": {"post": _told("logout", "Sign a browser out", {"204": {"description": "It is signed out"}})},
+        f"{API}/visitor": {"get": _told("visitor", "Who asks, and what they may do here", asks)},
         "/healthz": {"get": _told("healthz", "Whether the service is there", {"200": _text("It is")}, security=[])},
         "/metrics": {"get": _told("metrics", "What the service has done, for Prometheus", {"200": _text("Numbers")})},
     }
