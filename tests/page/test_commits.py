@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 import harken
 
-from .conftest import Served, Visit
+from .conftest import Served, Visit, visiting
 from .test_views import ready
 
 pytestmark = pytest.mark.page
@@ -187,3 +187,24 @@ def test_raw_records_are_the_bytes_of_the_session(visit: Visit, sessions: dict[s
     expect(page.locator(".raw-record pre").first).to_contain_text(first)
     press(page, "Enter")
     expect(page.locator(".raw-head").first).to_have_attribute("aria-expanded", "true")
+
+
+def test_buttons_that_write_say_so_where_the_server_only_shows(
+    browser: Browser, store: Path, sessions: dict[str, str]
+) -> None:
+    running = Served(store, 0, "--no-watch", "--read-only")
+    try:
+        for visit in visiting(browser, running):
+            page = opened(visit, f"/s/{sessions['sub_agents']}?v=commits")
+            press(page, "j")
+            panel = page.locator(".commit-panel")
+            expect(panel.get_by_role("note")).to_contain_text("This server only shows")
+            expect(panel.get_by_role("button", name="Fork")).to_be_disabled()
+            expect(panel.get_by_role("button", name="Annotate")).to_be_disabled()
+            press(page, "c")
+            dialog = page.get_by_role("dialog")
+            expect(dialog.get_by_role("note")).to_contain_text("The command above does the same")
+            expect(dialog.get_by_role("button", name="Write it for")).to_be_disabled()
+            expect(dialog.locator(".command code").first).to_contain_text("harken resume")
+    finally:
+        running.stop()

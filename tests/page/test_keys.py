@@ -135,3 +135,41 @@ def test_the_palette_finds_and_opens_a_session(visit: Visit) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.locator(".session-head, .hit, .search").first.wait_for()
+
+
+def test_keys_do_nothing_below_a_dialog_and_escape_closes_it_first(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.open("/sessions")
+    ready(page)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.locator(".row-frame").first.wait_for()
+    page.keyboard.press("j")
+    page.locator(".row-frame.selected").wait_for()
+    page.keyboard.press("?")
+    page.locator(".help").wait_for()
+    address = page.url
+    for key in ("j", "2", "g", "s"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    assert address == page.url
+    page.keyboard.press("Escape")
+    expect(page.locator(".help")).to_have_count(0)
+    expect(page.locator(".row-frame.selected")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator(".row-frame.selected")).to_have_count(0)
+
+
+def test_a_link_that_is_copied_is_told_of(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.open(TRANSCRIPT.format(**sessions))
+    ready(page)
+    page.keyboard.press("y")
+    expect(page.get_by_role("status").filter(has_text="The link is copied")).to_be_visible()
+
+
+def test_closing_find_gives_the_focus_back_to_the_rows(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.open(TRANSCRIPT.format(**sessions))
+    ready(page)
+    page.keyboard.press("/")
+    page.locator(".find input:focus").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator(".list.rows:focus")).to_have_count(1)

@@ -89,3 +89,22 @@ def test_the_page_goes_on_after_the_server_was_killed(browser: Browser, watching
     expect(page.get_by_text("after it came back")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("while nobody listened")).to_have_count(1)
     page.context.close()
+
+
+def test_a_view_that_was_asked_for_while_the_server_was_away_comes_when_it_is_back(
+    browser: Browser, watching: Served, growing: Growing
+) -> None:
+    page = open_end(browser, watching, growing)
+    other = Visit(page.context, watching).open("/sessions")
+    other.locator("a[href*='/s/']").first.wait_for()
+    watching.stop(signal.SIGKILL)
+    for tab in (page, other):
+        expect(tab.locator(".banner")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    expect(page.locator("#main").get_by_text("The server does not answer").first).to_be_visible()
+    watching.start()
+    for tab in (page, other):
+        expect(tab.locator(".banner")).to_have_count(0, timeout=20_000)
+    expect(page.locator("#main").get_by_text("The server does not answer")).to_have_count(0)
+    page.context.close()

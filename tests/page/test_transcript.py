@@ -106,3 +106,29 @@ def test_the_selection_is_in_the_address_and_survives_a_change_of_view(large_vis
     page.keyboard.press("1")
     page.locator(".row-frame.selected").wait_for()
     assert first == page.url
+
+
+def test_a_row_that_is_selected_stays_where_it_is(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".row-frame").first.wait_for()
+    page.wait_for_timeout(500)
+    row = page.locator(f"#row-{in_sight(page)[-2]}")
+    before = row.bounding_box()
+    row.locator("time").click()
+    page.locator(".row-frame.selected").wait_for()
+    page.wait_for_timeout(700)
+    assert before == row.bounding_box()
+
+
+def test_what_is_written_from_right_to_left_begins_at_the_right(large_visit: Visit, large: Large) -> None:
+    page = large_visit.open(f"/s/{large[1]}")
+    page.locator(".prompt .plain").first.wait_for()
+    start = page.locator(".prompt .plain").first.evaluate(
+        """box => {
+            box.textContent = '\u0645\u0631\u062d\u0628\u0627 main.py';
+            const range = document.createRange();
+            range.selectNodeContents(box);
+            return range.getBoundingClientRect().right - box.getBoundingClientRect().right;
+        }"""
+    )
+    assert 2 > abs(start)

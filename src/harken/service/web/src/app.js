@@ -8,8 +8,8 @@ import { KEYS, useKeys } from "./keys.js";
 import { Icon, Sign } from "./marks.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
-import { followFeed, signIn, trouble } from "./server.js";
-import { State } from "./states.js";
+import { askGrants, followFeed, signIn, trouble } from "./server.js";
+import { State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
 import { lazily } from "./lazily.js";
@@ -93,6 +93,7 @@ function App() {
     ${trouble.value === "gone" ? html`<${Trouble} />` : null}
     ${trouble.value === "login" ? html`<main id="main" class="page"><${Trouble} /></main>` : view ? html`<${view} />` : html`<main id="main" class="page"><${State} title="There is no such page" actions=${html`<a class="button" href="/">Home</a>`}><p>Nothing is shown at this address.</p><//></main>`}
     <nav class="tabbar" aria-label="Main, small screens"><${Links} name="tabs" /></nav>
+    <${Toast} />
     ${overlay.value === "palette" ? html`<${Palette} close=${() => (overlay.value = "")} />` : null}
     ${overlay.value === "help" ? html`<${Help} keys=${KEYS} close=${() => (overlay.value = "")} />` : null}
   `;
@@ -102,3 +103,4 @@ await signIn();
 render(html`<${App} />`, document.getElementById("app"));
 followFeed();
 followRunning();
+askGrants();

@@ -10,11 +10,13 @@ export function Dialog({ label, close, children, class: name = "" }) {
     return () => before?.focus?.({ preventScroll: true });
   }, []);
   const stay = (event) => {
-    if (event.key !== "Tab") return;
+    if (event.key === "Escape") return void (event.preventDefault(), event.stopPropagation(), close());
+    if (event.key !== "Tab") return undefined;
     const inside = [...box.current.querySelectorAll("a[href],button,input,select,textarea,[tabindex='0']")].filter((one) => one.offsetParent);
     const [first, last] = [inside[0], inside.at(-1)];
     if (event.shiftKey && document.activeElement === first) (event.preventDefault(), last?.focus());
     else if (!event.shiftKey && document.activeElement === last) (event.preventDefault(), first?.focus());
+    return undefined;
   };
   return html`<div class="veil" onClick=${(event) => event.target === event.currentTarget && close()}>
     <div class=${"dialog " + name} role="dialog" aria-modal="true" aria-label=${label} tabindex="-1" ref=${box} onKeyDown=${stay}>${children}</div>

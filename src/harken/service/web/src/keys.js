@@ -99,6 +99,7 @@ addEventListener("keydown", (event) => {
     return;
   }
   if (isField(event.target)) return;
+  if (document.querySelector("[aria-modal=true]") && key !== "?") return; // what lies below a dialog is not looked at
   const isControl = event.target instanceof Element && event.target.closest("button,a,summary,[role=option],[role=slider]");
   if (key === "Enter" && isControl) return;
   const pressed = begun ? `${begun} ${key}` : key;

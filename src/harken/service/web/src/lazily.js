@@ -1,7 +1,7 @@
 // A view that is fetched when it is first shown.
 import { useEffect, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { AskError } from "./server.js";
+import { AskError, onReturn } from "./server.js";
 import { Loading, Problem } from "./states.js";
 
 export function lazily(fetchView) {
@@ -15,8 +15,10 @@ export function lazily(fetchView) {
         () => setState((before) => ({ ...before, problem: new AskError("gone", "This part of the page could not be fetched", "Is `harken serve` still running?") })),
       );
     }, [state.turn]);
-    if (found) return html`<${found} ...${props} />`;
     const again = () => setState((before) => ({ turn: before.turn + 1, problem: null }));
+    const isGone = Boolean(state.problem);
+    useEffect(() => (isGone ? onReturn(again) : undefined), [isGone]);
+    if (found) return html`<${found} ...${props} />`;
     return html`<main id="main" class="page">${state.problem ? html`<${Problem} problem=${state.problem} again=${again} />` : html`<${Loading} what="the view" />`}</main>`;
   };
 }

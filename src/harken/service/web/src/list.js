@@ -6,6 +6,7 @@
 // a longer list is scrolled by a scale.
 import { Component } from "preact";
 import { html } from "./html.js";
+import { onReturn } from "./server.js";
 
 const PAGE = 200;
 const PAGES = 40;
@@ -93,6 +94,7 @@ export class List extends Component {
   componentDidMount() {
     this.viewer = new ResizeObserver(() => this.#settle());
     this.viewer.observe(this.scroller);
+    this.unfollow = onReturn(() => this.#load()); // what did not come, when the server is back
     this.#settle();
   }
 
@@ -100,6 +102,7 @@ export class List extends Component {
     this.gone = true;
     if (this.props.handle?.current === this) this.props.handle.current = null;
     this.viewer.disconnect();
+    this.unfollow();
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
   }

@@ -4,6 +4,20 @@ import { signal } from "@preact/signals";
 /** What stands between the page and its answers: "" | "gone" (no server) | "login" (no token). */
 export const trouble = signal("");
 
+/** Call `run` when a server that did not answer does again; gives what ends it. */
+export function onReturn(run) {
+  let before = trouble.value;
+  return trouble.subscribe((now) => {
+    const isBack = before === "gone" && !now;
+    before = now;
+    if (isBack) run();
+  });
+}
+
+/** What this visitor may do here: "context/read", "context/write", "admin". All of it until the server says otherwise. */
+export const grants = signal(null);
+export const may = (grant) => !grants.value || grants.value.includes(grant);
+
 export class AskError extends Error {
   constructor(code, message, hint) {
     super(message);
@@ -85,6 +99,15 @@ export async function signIn() {
   }
 }
 
+export async function askGrants() {
+  try {
+    const response = await fetch("/api/v1/visitor", { credentials: "same-origin" });
+    if (response.ok) grants.value = (await response.json()).grants;
+  } catch {
+    // Whoever asks for what is not allowed is told so then.
+  }
+}
+
 // -- the feed: what changed in the store ----------------------------------------------------------------------------
 
 const hearers = new Set();
@@ -104,19 +127,25 @@ function tell(changes) {
 export function followFeed() {
   if (local || !("EventSource" in window)) return;
   const others = "BroadcastChannel" in window ? new BroadcastChannel("harken-feed") : null;
-  if (others) others.onmessage = (event) => tell(event.data);
+  if (others) others.onmessage = ({ data }) => (data.changes ? tell(data.changes) : (trouble.value = data.trouble));
+  const set = (value) => {
+    if (value && trouble.value === "login") return;
+    trouble.value = value;
+    others?.postMessage({ trouble: value });
+  };
   const listen = () =>
     new Promise(() => {
       const open = () => {
         const source = new EventSource("/api/v1/feed" + (last ? "?after=" + encodeURIComponent(last) : ""));
-        source.onopen = () => (trouble.value = "");
+        source.onopen = () => set("");
         source.onmessage = (event) => {
           last = event.lastEventId || last;
           const changes = JSON.parse(event.data).changes || [];
           tell(changes);
-          if (others) others.postMessage(changes);
+          others?.postMessage({ changes });
         };
         source.onerror = () => {
+          fetch("/healthz").catch(() => set("gone")); // a feed also ends while its server is there
           if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
           source.close();
           setTimeout(open, 2000);

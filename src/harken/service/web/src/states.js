@@ -1,7 +1,8 @@
 // What is shown where there is nothing to show: each says what happened and what to do next.
 import { useEffect, useState } from "preact/hooks";
 import { html } from "./html.js";
-import { AskError, ask } from "./server.js";
+import { signal } from "@preact/signals";
+import { AskError, ask, may, onReturn } from "./server.js";
 
 export const State = ({ title, children, actions }) =>
   html`<section class="state"><h2>${title}</h2><div>${children}</div>${actions ? html`<div class="row">${actions}</div>` : null}</section>`;
@@ -25,6 +26,23 @@ export const Command = ({ text }) => {
   };
   return html`<div class="command"><code class="cut">${text}</code><button class="button quiet" onClick=${copy}>${copied ? "Copied" : "Copy"}</button></div>`;
 };
+
+/** Beside a button that writes, where this visitor may not. */
+export const Refused = ({ grant, children }) =>
+  may(grant) ? null : html`<p class="dim sm" role="note">This server only shows, or your token may only read. ${children}</p>`;
+
+/** What was just done, where nothing else on the page shows it. */
+export const said = signal("");
+let unsay = 0;
+
+export async function copyLink(link) {
+  await copyText(link);
+  said.value = "The link is copied";
+  clearTimeout(unsay);
+  unsay = setTimeout(() => (said.value = ""), 2500);
+}
+
+export const Toast = () => html`<div class=${said.value ? "toast" : "screen-reader"} role="status">${said.value}</div>`;
 
 export async function copyText(text) {
   try {
@@ -59,6 +77,8 @@ export function useAnswer(operation, request, { key = "", skip = false, many = n
       });
     return () => stop.abort();
   }, [operation, asked, key, skip, turn]);
+  const isGone = state.problem?.code === "gone";
+  useEffect(() => (isGone ? onReturn(() => setTurn((n) => n + 1)) : undefined), [isGone]);
   const current = state.key === key ? state : { answer: null, problem: null };
   return [current.answer, current.problem, () => setTurn((n) => n + 1)];
 }

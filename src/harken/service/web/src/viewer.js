@@ -5,6 +5,7 @@ import { html } from "./html.js";
 import { KEYS, useKeys } from "./keys.js";
 import { Help } from "./help.js";
 import { loadExport } from "./export.js";
+import { Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { Session } from "./views/session.js";
 import "./styles/tokens.css";
@@ -19,7 +20,7 @@ function Viewer() {
     theme: nextTheme,
     close: () => (help.value ? void (help.value = false) : false),
   });
-  return html`<${Session} />${help.value ? html`<${Help} keys=${KEYS} close=${() => (help.value = false)} />` : null}`;
+  return html`<${Session} /><${Toast} />${help.value ? html`<${Help} keys=${KEYS} close=${() => (help.value = false)} />` : null}`;
 }
 
 await loadExport();

@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { commitAddress, sessionAddress, setParams } from "../address.js";
 import { html } from "../html.js";
 import { Icon } from "../marks.js";
-import { ask, askMany } from "../server.js";
-import { Loading, Problem, copyText, useAnswer } from "../states.js";
+import { ask, askMany, may } from "../server.js";
+import { Loading, Problem, Refused, copyText, useAnswer } from "../states.js";
 import { count, few, moment, plural, runtimeName, shown } from "../words.js";
 import { Dropped } from "./compaction.js";
 import { Fidelities } from "./continue.js";
@@ -97,9 +97,10 @@ function Chosen({ row, marks, onContinue, onMark, changed }) {
   return html`<section><h2 class="cut3">${title}</h2><dl class="pairs">${facts.map(([name, value]) => html`<dt>${name}</dt><dd class="cut">${value}</dd>`)}</dl>
       <div class="row wrap">
         <button class="button primary" onClick=${() => onContinue(row.short)}><${Icon} name="play" />Continue</button>
-        <button class="button" aria-expanded=${doing === "fork" ? "true" : "false"} onClick=${() => setDoing(doing === "fork" ? "" : "fork")}><${Icon} name="fork" />Fork</button>
-        <button class="button" aria-expanded=${doing === "annotate" ? "true" : "false"} onClick=${() => setDoing(doing === "annotate" ? "" : "annotate")}><${Icon} name="edit" />Annotate</button>
+        <button class="button" disabled=${!may("context/write")} aria-expanded=${doing === "fork" ? "true" : "false"} onClick=${() => setDoing(doing === "fork" ? "" : "fork")}><${Icon} name="fork" />Fork</button>
+        <button class="button" disabled=${!may("context/write")} aria-expanded=${doing === "annotate" ? "true" : "false"} onClick=${() => setDoing(doing === "annotate" ? "" : "annotate")}><${Icon} name="edit" />Annotate</button>
       </div>
+      <${Refused} grant="context/write">Forking and annotating need the grant to write.<//>
       ${doing ? html`<${Change} key=${doing} what=${doing} row=${row} changed=${changed} done=${() => setDoing("")} />` : null}
       <div class="row wrap"><button class="button quiet" aria-pressed=${marks.A === row.short ? "true" : "false"} onClick=${() => onMark("A")}><b class="commit-mark A">A</b>Mark as A</button><button class="button quiet" aria-pressed=${marks.B === row.short ? "true" : "false"} onClick=${() => onMark("B")}><b class="commit-mark B">B</b>Mark as B</button></div>
       ${row.kind === "compaction" ? html`<button class="link sm" onClick=${() => setParams({ drop: row.short }, { replace: true })}>What it dropped</button>` : null}

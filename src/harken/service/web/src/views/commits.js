@@ -6,7 +6,7 @@ import { useKeys } from "../keys.js";
 import { List } from "../list.js";
 import { AgentMark, Gauge, RuntimeMark } from "../marks.js";
 import { ask, onChanges } from "../server.js";
-import { Loading, Problem, State, copyText, useAnswer } from "../states.js";
+import { Loading, Problem, State, copyLink, useAnswer } from "../states.js";
 import { clock, count, day, few, moment, plural, runtimeName, shown } from "../words.js";
 import { CommitPanel } from "./commit-panel.js";
 import { Continue } from "./continue.js";
@@ -94,7 +94,7 @@ function Tree({ about, wanted = "", version, page = null }) {
     markB: () => mark("B"),
     fold: () => setParams({ z: folded ? "all" : null }, { replace: true }),
     open: () => (chosen?.session ? void go(sessionAddress(chosen.session)) : false),
-    copy: () => (chosen ? void copyText(location.origin + commitAddress(chosen.short)) : false),
+    copy: () => (chosen ? void copyLink(location.origin + commitAddress(chosen.short)) : false),
     continue: () => (chosen ? void setContinuing(chosen.short) : page ? false : true),
     close: () => {
       if (continuing) return void setContinuing(null);

@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { Dialog } from "../dialog.js";
 import { html, names } from "../html.js";
 import { Icon, RuntimeMark } from "../marks.js";
-import { ask, askMany } from "../server.js";
-import { Command, Loading, Problem, useAnswer } from "../states.js";
+import { ask, askMany, may } from "../server.js";
+import { Command, Loading, Problem, Refused, useAnswer } from "../states.js";
 import { count, few, pathEnd, plural, shown } from "../words.js";
 import { Change } from "./commit-panel.js";
 import "../styles/continue.css";
@@ -71,7 +71,8 @@ function Start({ one, folder, onFork, forking }) {
   };
   if (state.done) return html`<${Written} done=${state.done} label=${one.label} />`;
   return html`<label class="sm continue-folder">It is going to work in<div class="field"><input value=${place} placeholder="/home/you/project" onInput=${(event) => setPlace(event.target.value)} /></div></label>
-    <div class="row wrap"><button class="button primary" disabled=${state.busy || !place} onClick=${write}><${Icon} name="play" />Write it for ${shown(one.label)}</button><button class="button" aria-expanded=${forking ? "true" : "false"} onClick=${onFork}><${Icon} name="fork" />Only fork</button></div>
+    <div class="row wrap"><button class="button primary" disabled=${state.busy || !place || !may("admin")} onClick=${write}><${Icon} name="play" />Write it for ${shown(one.label)}</button><button class="button" disabled=${!may("context/write")} aria-expanded=${forking ? "true" : "false"} onClick=${onFork}><${Icon} name="fork" />Only fork</button></div>
+    <${Refused} grant="admin">The command above does the same in a terminal.<//>
     ${state.problem ? html`<p class="alert sm" role="alert">${shown(state.problem.message)}${state.problem.hint ? html` <span class="dim">${shown(state.problem.hint)}</span>` : null}</p>` : null}`;
 }
 

@@ -6,7 +6,8 @@ import { Icon } from "../marks.js";
 import { ask } from "../server.js";
 import { count } from "../words.js";
 
-export function useFind(session, goTo) {
+export function useFind(session, list) {
+  const goTo = (n) => list.current?.scrollTo(n);
   const { params } = address.value;
   const [isOpen, setOpen] = useState(Boolean(params.get("q")));
   const [words, setWords] = useState(params.get("q") || "");
@@ -42,7 +43,7 @@ export function useFind(session, goTo) {
     isOpen, words: isOpen ? words.trim() : "", text: words, setWords, found, at, step, field,
     hits: isOpen ? found.hits : [],
     open: () => (setOpen(true), setTimeout(() => (field.current?.focus(), field.current?.select()))),
-    close: () => (setOpen(false), setWords(""), setParams({ q: null }, { replace: true })),
+    close: () => (setOpen(false), setWords(""), setParams({ q: null }, { replace: true }), list.current?.focus()),
   };
 }
 

@@ -6,7 +6,7 @@ import { WordDifference } from "../difference.js";
 import { html, names } from "../html.js";
 import { Icon } from "../marks.js";
 import { ask, askMany } from "../server.js";
-import { Command, copyText, useAnswer } from "../states.js";
+import { Command, copyLink, useAnswer } from "../states.js";
 import { clock, count, duration, plural, shown } from "../words.js";
 import { Person, colourClass, nobody } from "./flow_people.js";
 import { hearersOf } from "./flow_rows.js";
@@ -58,7 +58,7 @@ function SaidAndHeard({ page, flow, row, all }) {
     </section>
     ${asked && !exported ? html`<${WhoKnows} page=${page} flow=${flow} what=${asked} hearers=${hearers} />` : null}
     <${CameFrom} page=${page} flow=${flow} row=${row} />
-    <section class="row flow-actions"><button class="button" onClick=${() => copyText(location.href)}><${Icon} name="link" />Copy link <kbd>y</kbd></button>
+    <section class="row flow-actions"><button class="button" onClick=${() => copyLink(location.href)}><${Icon} name="link" />Copy link <kbd>y</kbd></button>
       ${ending ? html`<button class="button" onClick=${() => setParams({ a: ending.agent, t: ending.time, e: null, k: null })}><${Icon} name="eye" />As <span class="cut">${shown(who(flow, ending.agent).name.slice(0, 18))}</span> knew it</button>` : null}
       <a class="button quiet" href=${sessionAddress(sessionOf(page, row.speaker), { record: row.message_id })}>Transcript</a></section>`;
 }

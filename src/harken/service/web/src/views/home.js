@@ -8,7 +8,7 @@ import { Loading, Problem, useAnswer } from "../states.js";
 import { ago, count, clock, day as dayWords, duration, money, plural, shown } from "../words.js";
 import { DayBars } from "./day_bars.js";
 import { EmptyStore } from "./empty.js";
-import { ContinueButton, OwnStrip, nameAmong, useChanges, useTicks } from "./pieces.js";
+import { ContinueButton, OwnStrip, nameAmong, priceOf, useChanges, useTicks } from "./pieces.js";
 import { dateOf, dayAfter } from "./windows.js";
 import "../styles/home.css";
 
@@ -127,7 +127,7 @@ function GoOnRow({ row, n, chosen }) {
   const last = row.state === "running" ? [row.agents ? plural(row.agents, "agent") : "", row.last].filter(Boolean).join(" · ") : row.last;
   return html`<li id=${"go-on-" + n} class=${names("go-on-row", { chosen })}>
     <div class="go-on-words"><a class="go-on-title cut" href=${to} title=${shown(row.title)}>${shown(row.title || row.short)}</a>
-      <a class="go-on-state cut" href=${sessionAddress(row.session, { record: row.record })}><span class=${tone}>${row.state === "running" ? html`<i class="pulse"></i> ` : null}${word}</span> <span class="dim">· ${ago(row.active)}${last ? html` · ${shown(last)}` : null}</span></a></div>
+      <a class="go-on-state cut" href=${sessionAddress(row.session, { record: row.record })}><span class=${tone}>${row.state === "running" ? html`<i class="pulse"></i> ` : null}${word}</span> <span class="dim">· ${ago(row.active)}${priceOf(row) ? ` · ${priceOf(row)}` : ""}${last ? html` · ${shown(last)}` : null}</span></a></div>
     <div class="go-on-strip"><${OwnStrip} letters=${row.strip} most=${34} /></div>
     <div class="go-on-runtime"><${RuntimeMark} runtime=${row.runtime} /></div>
     <div class="go-on-button">${row.state === "running" ? html`<a class="button" href=${to}><${Icon} name="eye" />Follow</a>` : html`<${ContinueButton} session=${row.session} />`}</div>

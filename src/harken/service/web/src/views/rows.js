@@ -117,7 +117,7 @@ function Pictures({ row }) {
 function Call({ row, page, words }) {
   const call = row.call;
   const Body = BODIES[bodyOf(call)];
-  const open = unfolded.value || call.failed || opensByItself(call) || Boolean(words && holds(row, words));
+  const open = unfolded.value || call.failed || opensByItself(call) || Boolean(row.pictures?.length) || Boolean(words && holds(row, words));
   return html`<details class=${names("call", "call-" + call.category, { failed: call.failed })} open=${open}>
     <summary>
       <${Icon} name=${ICONS[call.category] || "other"} />
@@ -184,8 +184,10 @@ function Edit({ call, row, page, words }) {
     ${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
 }
 
+const linesOf = (text) => text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+
 function Written({ call, row, page, words }) {
-  return html`<details class="written"><summary class="dim sm">${plural(call.input.content.split("\n").length, "line")} written</summary><pre class="given">${shown(call.input.content)}</pre></details>${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
+  return html`<details class="written"><summary class="dim sm">${plural(linesOf(call.input.content), "line")} written</summary><pre class="given">${shown(call.input.content)}</pre></details>${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
 }
 
 const DONE = { completed: "☑", done: "☑", in_progress: "◐", pending: "☐" };

@@ -5,7 +5,7 @@ import { html } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Icon, RuntimeMark } from "../marks.js";
 import { ask, onChanges } from "../server.js";
-import { Loading, Problem, copyText, useAnswer } from "../states.js";
+import { Loading, Problem, copyLink, useAnswer } from "../states.js";
 import { count, day, duration, modelName, money, pathEnd, plural, shown } from "../words.js";
 import { Agents } from "./agents.js";
 import { Continue } from "./continue.js";
@@ -51,7 +51,7 @@ export function Session() {
   const show = (at) => () => (VIEWS[at] && views.includes(VIEWS[at]) ? setParams({ v: at ? VIEWS[at][0] : null }) : false);
   useKeys({
     view1: show(0), view2: show(1), view3: show(2), view4: show(3), view5: show(4), view6: show(5),
-    copy: () => void copyText(location.href),
+    copy: () => void copyLink(location.href),
     continue: () => (exported ? false : void setContinuing(true)),
     close: () => (continuing ? void setContinuing(false) : params.get("e") || params.get("q") ? void setParams({ e: null, q: null }, { replace: true }) : false),
     nextSession: () => (exported || !page ? false : void neighbour(page.session, 1)),
@@ -100,7 +100,7 @@ function Head({ page, views, chosen, onContinue }) {
     <nav class="view-tabs" aria-label="Views of this session">
       ${views.map((view, at) => html`<a href=${viewAddress(page, at ? view[0] : "")} aria-current=${view[0] === chosen ? "page" : null}>${view[1]} <kbd>${VIEWS.indexOf(view) + 1}</kbd></a>`)}
     </nav>
-    ${exported ? null : html`<div class="head-actions"><button class="button" onClick=${() => copyText(location.href)}><${Icon} name="link" />Link</button><button class="button primary" onClick=${onContinue}><${Icon} name="play" />Continue</button></div>`}
+    ${exported ? null : html`<div class="head-actions"><button class="button" onClick=${() => copyLink(location.href)}><${Icon} name="link" />Link</button><button class="button primary" onClick=${onContinue}><${Icon} name="play" />Continue</button></div>`}
   </section>`;
 }
 

@@ -23,13 +23,14 @@ export function Transcript({ page, version }) {
   const [seen, setSeen] = useState(null); // how many rows there were when the reader scrolled away
   const [selected, setSelected] = useState(null);
   const list = useRef(null);
-  const find = useFind(page.session, (n) => list.current?.scrollTo(n));
+  const find = useFind(page.session, list);
 
   useEffect(() => void (head && setTotal(head.total)), [head]);
   useEffect(() => void (version && againOutline()), [version]);
-  useDeepLink(page.session, wanted, list, total, setSelected);
+  const arrived = useDeepLink(page.session, wanted, list, total, setSelected);
 
   const select = (row) => {
+    arrived(row ? nameOf(row) : ""); // who selects a row sees it: it stays where it is
     setSelected(row);
     setParams({ e: row ? nameOf(row) : null }, { replace: true });
   };
@@ -104,27 +105,31 @@ export function splitName(name) {
   return found ? [{ id: found[1], index: Number(found[2]) }, { id: name, index: 0 }] : [{ id: name, index: 0 }];
 }
 
-/** Bring the record that the address names into sight, once. */
+/** Bring the record that the address names into sight, once. Gives what says that it is in sight already. */
 function useDeepLink(session, wanted, list, total, setSelected) {
   const done = useRef("");
   useEffect(() => {
-    if (!wanted || total === null || done.current === wanted) return;
+    if (total === null || done.current === wanted) return undefined;
     done.current = wanted;
+    if (!wanted) return void setSelected(null);
+    let stopped = false;
     (async () => {
       for (const place of splitName(wanted)) {
         try {
           const { n } = await ask("transcript_place", { session, ...place });
+          if (stopped) return;
           list.current?.scrollTo(n);
           const { rows } = await ask("transcript", { session, start: n, count: 1 });
-          setSelected(rows[0] || null);
+          if (!stopped) setSelected(rows[0] || null);
           return;
         } catch (problem) {
           if (problem.code && problem.code !== "not_found") return;
         }
       }
     })();
+    return () => (stopped = true);
   }, [wanted, total === null]);
-  useEffect(() => void (wanted || (done.current = "")), [wanted]);
+  return (name) => void (done.current = name);
 }
 
 function Outline({ outline, at, jump }) {
