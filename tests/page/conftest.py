@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 import harken
 from support.large_session import write_large_session
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "page"
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
