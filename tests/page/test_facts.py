@@ -2,12 +2,12 @@
 
 Its counts were taken by hand in the same browser, with the same kind of sessions in its home, the shortest way each:
 
-- where it failed: open the session, then unfold the call. Which one is not marked: its rows look alike until they are
-  unfolded, and the badge of the session only counts. So two, for somebody who guesses right at once.
+- where it failed: open the session, then the badge of its health, which names the tool and the messages it was
+  between; the rows of the transcript look alike, and what it said is folded further down. So two, at the least.
 - what it cost: open the session; the price stands in its head. One.
 - who told Jill, what the compaction dropped: it has no view that tells. It reads no log of several agents that speak
   with each other, and keeps no record of what a context held before and after.
-- the command to continue: open the session, then "Resume", which copies it. Two.
+- the command to continue: open the session, then the key `c` copies it ("Resume" opens a menu first). Two.
 """
 
 from __future__ import annotations
