@@ -53,6 +53,30 @@ def instant(value: object, key: str) -> int | None:
     return clock.parse_instant(found)
 
 
+def call_began(call: object) -> int | None:
+    """When a call was made: as it says, or by when it ended and how long it took."""
+    began, ended = instant(call, "started_at"), instant(call, "ended_at")
+    return began if began is not None or ended is None else ended - _took(call) if _took(call) else None
+
+
+def call_ended(call: object) -> int | None:
+    """When a call had its answer: as it says, or by when it was made and how long it took."""
+    began, ended = instant(call, "started_at"), instant(call, "ended_at")
+    return ended if ended is not None or began is None else began + _took(call) if _took(call) else None
+
+
+def _took(call: object) -> int:
+    """How long a call took; 0 where it does not say, or says what cannot be."""
+    told = call.get("duration_ms") if isinstance(call, dict) else None
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return 0
+    return round(told * 1000) if 0 < told < _LONGEST else 0
+
+
+_LONGEST = 1e12
+"""Milliseconds: more than thirty years are no call's."""
+
+
 def begun(data: Json) -> int | None:
     """When a session began; many say so in `started_at`."""
     created = instant(data, "created_at")

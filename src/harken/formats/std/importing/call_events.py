@@ -9,7 +9,7 @@ from typing import Any
 from harken.events import ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, instant, is_uncounted, with_error
+from harken.formats.std.parts import call_began, call_ended, inner, is_uncounted, with_error
 from harken.formats.std.spellings import known_status
 
 from .in_order import Story, ToldRecord
@@ -31,7 +31,7 @@ def asked(call: Json, call_id: str, name: str, agent: str) -> ToolCall:
     return ToolCall(
         message_id=name,
         agent_id=agent,
-        time=instant(call, "started_at"),
+        time=call_began(call),
         id=own_id(call, call_id),
         name=text_of(call.get("x_harken_name")) or text_of(call.get("tool_name")),
         input=_arguments(call),
@@ -62,7 +62,7 @@ def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | No
     return ToolResult(
         message_id=name + RESULT,
         agent_id=agent,
-        time=instant(call, "ended_at"),
+        time=call_ended(call),
         cause=name,
         id=own_id(call, call_id),
         output=said,
