@@ -130,3 +130,28 @@ def test_usage_in_the_words_of_a_provider_is_not_taken_for_ours() -> None:
     entry = TranscriptEntry("assistant", "Hi.", NOON, metadata={"usage": used})
     events = formats.get("transcript-v1").read(orjson.dumps(entry) + b"\n")
     assert ["response"] == [event.kind for event in events]
+
+
+def read_entries(lines: bytes) -> list[TranscriptEntry]:
+    return [msgspec.convert(orjson.loads(line), TranscriptEntry) for line in lines.splitlines()]
+
+
+def test_a_stored_id_stays_with_its_entry_also_where_it_comes_behind_others(tmp_path: Path) -> None:
+    """Entries that were written once and come back have ids that are made of places."""
+    with harken.open(tmp_path / "store") as repo:
+        with repo.session(tmp_path / "old.jsonl") as session:
+            session.log_agent_created("a")
+            session.append([Prompt(agent_id="a", content="old q")])
+            session.append([Response(agent_id="a", content="old a")])
+            name = session.session_id
+        old = read_entries(repo.materialize(name, format="transcript-v1").bytes)
+        with repo.session(tmp_path / "new.jsonl") as session:
+            session.log_agent_created("a")
+            session.append([Prompt(agent_id="a", content="new q")])
+            for entry in old:
+                session.dispatch(entry)
+            name = session.session_id
+        written = read_entries(repo.materialize(name, format="transcript-v1").bytes)
+
+    assert [one.entry_id for one in old] == [one.entry_id for one in written[1:]]
+    assert len(written) == len({one.entry_id for one in written})

@@ -129,6 +129,8 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
     """Records as lines: the events of each, and what stands beside them in a log. Where they were entries before, it is
     told how many of them have got another id."""
     root: str | None = None
+    records = list(records)
+    kept = {parse_id(rest.get("entry_id")) for _, rests in records for rest in rests if isinstance(rest, dict)}
     names: dict[str, str] = {}
     numbers: Counter[str] = Counter()
     free: Counter[str] = Counter()
@@ -149,9 +151,9 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
             lost[_IDS] += were_entries
             free[source] = max(number, free[source])
             # What was written before and came back has such an id, perhaps in another place than it had.
-            while derived_id(_SESSION, source, free[source]) in made:
+            while (made_up := derived_id(_SESSION, source, free[source])) in made or made_up in kept:
                 free[source] += 1
-            stored = derived_id(_SESSION, source, free[source])
+            stored = made_up
         entry = draft.entry(entry_id=stored, source=source, sequence=number)
         made[stored] = last[event.agent_id] = msgspec.to_builtins(entry, str_keys=True)
     losses = tuple(
