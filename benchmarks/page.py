@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -201,13 +202,21 @@ def exported(browser: Browser, store: Path, session: str, where: Path) -> tuple[
     return timed(page, target.as_uri(), ".row-frame", 60), target.stat().st_size
 
 
+def first_files(static: Path, name: str = "app.js") -> set[str]:
+    """The scripts that are loaded before the page shows anything."""
+    found = {name}
+    for part in re.findall(r'(?:from|import)"\./(part-\w+\.js)"', (static / name).read_text()):
+        found |= first_files(static, part) if part not in found else set()
+    return found
+
+
 def ms(values: list[float], share: float) -> str:
     return f"{values[min(len(values) - 1, int(share * len(values)))]:.0f}"
 
 
 def main(out: Callable[[str], object], records: int = 100_000) -> None:
     static = ROOT / "src" / "harken" / "service" / "web" / "static"
-    sizes = {name: len(gzip.compress((static / name).read_bytes(), 9)) for name in ("app.js", "app.css")}
+    sizes = {name: len(gzip.compress((static / name).read_bytes(), 9)) for name in {*first_files(static), "app.css"}}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         where = Path(folder)
         session, _, names = write_large_session(where / "home" / ".claude", records)
