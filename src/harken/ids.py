@@ -156,6 +156,11 @@ def source_within(path: str, name: str) -> str:
     return f"{path}#{name}" if name else path
 
 
+def name_within(path: str, source: str) -> str:
+    """The name by which `source_within` called a source inside that file."""
+    return source.removeprefix(f"{path}#")
+
+
 def file_around(source: str) -> str:
     """The file that a source lies in, if it was called by `source_within`; empty where it cannot have been.
 
@@ -225,9 +230,24 @@ def token_hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def plain_sha256(data: bytes) -> str:
+    """By what other programs call a folder or a text: its SHA-256 in hex."""
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()
+
+
 def short_digest(data: bytes) -> str:
     """The first 16 digits of the name of these bytes: enough to know them again among a few."""
     return artifact_id(data)[:16]
+
+
+def time_ordered_uuid(instant: int) -> str:
+    """A new id of the shape that several programs give their sessions, a version-7 UUID: the instant in milliseconds,
+    then chance."""
+    digits = f"{instant // 1000 & (1 << 48) - 1:012x}7{os.urandom(10).hex()}"
+    digits = digits[:16] + "89ab"[int(digits[16], 16) % 4] + digits[17:32]
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def is_hex(text: str) -> bool:

@@ -11,6 +11,7 @@ SO_FAR = "so_far"
 AGENT = "agent"
 AGENTS = "agents"
 TOTAL = "total"
+SEVERAL = "several"
 
 
 class Metric(Event, frozen=True, kw_only=True, gc=False):
@@ -37,7 +38,7 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     record tells of; `so_far`, everything the process has done until now; `agent`, a request of a sub-agent, as the
     stream of the agent that started it tells; `agents`, what the sub-agents of a process used together beyond what
     their requests told, of which the last report of a `request_id` stands; `total`, everything that the requests of
-    this `api_id` used until now."""
+    this `api_id` used until now; `several`, what requests used together that nothing tells one by one."""
     model: str = ""
     """The model that answered."""
     stop_reason: str = ""

@@ -23,7 +23,7 @@ from .base import LARGEST_COUNT, Event, Tokens, clean
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import AGENT, AGENTS, EMBEDDED, TOTAL, Error, Metric
+from .runs import AGENT, AGENTS, EMBEDDED, SEVERAL, TOTAL, Error, Metric
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 
@@ -50,6 +50,7 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     """Known only from a record that embeds another agent's: it counts where its id is seen nowhere else."""
     agent: bool = False
     """A sub-agent's, as the stream of the agent that started it tells: no run's total includes it."""
+    several: bool = False  # of several requests together, which nothing tells one by one
 
     @property
     def tokens(self) -> Tokens:
@@ -194,9 +195,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         else:
             tokens = metric.tokens.possible
             counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
-            kind = (metric.scope == EMBEDDED, metric.scope == AGENT)
-            usage = RequestUsage(*counts, metric.model, metric.cost_usd, *kind)
-            self.request(*metric.request_key, usage)
+            kind = (metric.scope == scope for scope in (EMBEDDED, AGENT, SEVERAL))
+            self.request(*metric.request_key, RequestUsage(*counts, metric.model, metric.cost_usd, *kind))
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
         """A run's own total: its tokens are of the requests that tell no output, its cost is the process's so far."""
@@ -309,7 +309,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             responses=self.responses,
             errors=self.errors,
             compactions=self.compactions,
-            requests=len(counted),
+            requests=sum(not usage.several for usage in counted.values()),
             models={model: _total(models[model]).possible for model in sorted(models)},
             cost_usd_micros=self.cost_usd_micros,
             started=self.started,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 from harken.errors import BadRequest
+
+from .base import Event
+from .session import AgentCreated
+from .tools import ToolResult
 
 POINTS = ("prompt", "tool", "delivery", "finished")
 """Where a hook is asked."""
@@ -85,6 +90,21 @@ def write_verdict(verdict: Verdict) -> str:
         case Approve(say=say) if say:
             return f"SAY: {say}"
     return "APPROVE"
+
+
+BLOCKED = "Error: Action blocked by hook '"
+"""How the result of a call begins that a hook refused."""
+
+
+def tells_of_hooks(events: Iterable[Event]) -> bool:
+    """Whether a hook may have changed or blocked something here, or later: one is made, the words of another record are
+    repeated, or a result says that its call was blocked. Where no record of a session tells of it, none did."""
+    return any(
+        event.substance is not None
+        or (type(event) is AgentCreated and event.role == "hook")
+        or (type(event) is ToolResult and event.output.startswith(BLOCKED))
+        for event in events
+    )
 
 
 def settle_verdict(verdict: object, point: str) -> Verdict:
