@@ -6,6 +6,8 @@ from harken.events import Event, Metric, Output, Prompt, Response, System, Think
 from harken.events.cbor import CBOR, dumps, encode_events
 from harken.formats import bureau_agent, events_v1, get, session_log
 from harken.testing.formats import FormatContract
+from support import gemini_lines, pi_lines
+from support.qwen_lines import agent_session, busy_session
 
 CONVERSATION: list[Event] = [
     System(subtype="instructions", message="be brief", message_id="m0", time=1_794_738_000_000_000),
@@ -72,6 +74,19 @@ class TestCodex(FormatContract):
     samples = (get("codex-v1").write(CONVERSATION).data,)
 
 
+class TestPi(FormatContract):
+    format = get("pi-v1")
+    samples = (
+        get("pi-v1").write(CONVERSATION).data,
+        *(made().data for made in (pi_lines.conversation, pi_lines.compacted, pi_lines.branched, pi_lines.legacy)),
+    )
+
+
+class TestQwenCode(FormatContract):
+    format = get("qwen-code-v1")
+    samples = (get("qwen-code-v1").write(CONVERSATION).data, busy_session().data, agent_session().data)
+
+
 class TestOpenAIResponses(FormatContract):
     format = get("openai-responses-v1")
     samples = (get("openai-responses-v1").write(CONVERSATION).data,)
@@ -93,3 +108,23 @@ def test_an_item_that_is_not_an_event_goes_back_as_the_bytes_it_was() -> None:
 
     assert [CBOR] == [event.media_type for event in read if isinstance(event, Output)]
     assert data == events_v1.FORMAT.write(read).data
+
+
+class TestGeminiCli(FormatContract):
+    format = get("gemini-cli-v1")
+    samples = (get("gemini-cli-v1").write(CONVERSATION).data, *gemini_lines.samples())
+
+
+class TestGeminiJson(FormatContract):
+    format = get("gemini-json-v1")
+    samples = tuple(gemini_lines.documents())
+
+
+class TestOpenCodeRows(FormatContract):
+    format = get("opencode-rows-v1")
+    samples = (get("opencode-rows-v1").write(CONVERSATION).data,)
+
+
+class TestOpenCodeExport(FormatContract):
+    format = get("opencode-v1")
+    samples = (get("opencode-v1").write(CONVERSATION).data,)

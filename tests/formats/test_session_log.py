@@ -503,3 +503,14 @@ def test_every_byte_of_a_file_is_in_a_record_or_between_two(data: bytes) -> None
         assert data[record.offset : record.offset + record.length] == record.raw
         rest[record.offset : record.offset + record.length] = b" " * record.length
     assert not bytes(rest).strip()
+
+
+def test_an_edit_that_does_not_say_what_it_does_changes_nothing() -> None:
+    said = [
+        {"message_id": f"m{n}", "event_type": "transcript_entry", "agent_id": "a", "role": "user", "content": f"{n}"}
+        for n in range(3)
+    ]
+    edit = {"message_id": "m3", "event_type": "transcript_edit", "agent_id": "a", "n": 1}
+    entries = b"".join(orjson.dumps(line) + b"\n" for line in said)
+
+    assert entries == get("session-log-v2").context(entries + orjson.dumps(edit) + b"\n")

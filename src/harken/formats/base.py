@@ -24,17 +24,12 @@ from harken.events.tally import Tally
 
 from .kit.claims import Claim
 from .kit.sparse import SparseBytes, join_sparse
+from .values import Delta as Delta
+from .values import Loss as Loss
+from .values import Written as Written
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint  # loading it takes longer than most commands need
-
-
-class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a writer could not say in its format."""
-
-    what: str
-    count: int
-    why: str
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,35 +69,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What a writer made, and what it had to leave out."""
-
-    data: bytes
-    losses: tuple[Loss, ...] = ()
-
-
-class Delta(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a file that becomes one commit: `data[start:end]`.
-
-    Deltas of type `delta` follow each other without a gap, so joining them gives the file again. A `compaction`
-    repeats the boundary and summary lines that the delta before it ends with.
-    """
-
-    start: int
-    end: int
-    commit_type: str = "delta"
-    checkpoint: str = "turn_boundary"
-    time: int | None = None
-    """The last instant written in it."""
-    closed: bool = True
-    """False for the tail, which a grown file would continue."""
-    records: int = 0
-    messages: int = 0
-    """Prompts and responses in it (`Tally.messages`)."""
-    content: bytes | None = None
-    """Its bytes, where they are not the range of the file: a message of a document, and what stands around it."""
-
-
 def concatenate(deltas: Iterable[bytes]) -> bytes:
     """The join of line formats: bytes behind bytes."""
     if isinstance(deltas, list | tuple):
@@ -122,6 +88,9 @@ def whole(data: bytes) -> list[Delta]:
 def identity(data: bytes) -> bytes:
     """The context of a linear format: all of it."""
     return data
+
+
+_ABILITIES = "`harken doctor` says what each format can do"
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +118,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     direct: Mapping[str, Callable[[bytes], Written]] = {}
     """By the name of a format: writes a context of this format straight into that one. Needed only where going through
     events would say less: what Claude Code sends to the API holds blocks and repairs that no event has a place for."""
+    older: Mapping[str, Callable[[bytes], bytes | None]] = {}
+    """By the name of an older format of the family (its own: older shapes kept under it): what is kept in it, brought
+    to this one field by field; None where the bytes are in the present shape."""
+    is_rendering: bool = False  # it tells a conversation for reading, and no program takes it back as one
     measurer: Callable[[bytes], Counts] | None = None
     """How much a delta holds, where that can be told without reading all of it."""
     delta_reader: Callable[[bytes], Iterable[Event]] | None = None
@@ -158,8 +131,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """The prompts, answers and calls of a delta, all that a line about it needs, where that is quicker than reading it;
     None where the reader has to be asked."""
     places: Callable[[bytes], int] = len
-    """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts on
-    from delta to delta: bytes, unless the format counts its records."""
+    """How many places a delta takes up (bytes, unless it counts records): a record without a name is called `@` and its
+    place, which counts on from delta to delta."""
     takes_sparse: bool = False
     """Whether what reads it also takes content in which overlong lines are left out (`kit/sparse.py`)."""
     names_stored: bool = False
@@ -170,10 +143,12 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a result must follow its call, so that what makes a call and what answers it are written together."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
+    shared_by: tuple[str, ...] = ()
+    """Other runtimes whose sessions are kept in this format too."""
     project_files: tuple[str, ...] = ()
     """How the prompts begin in which the runtime says what the project's own files say; it reads those by itself."""
     notices: frozenset[str] = frozenset()
-    """Kinds of injected prompts by which that runtime tells its model about itself: its tools, modes, surroundings."""
+    """Kinds of injected prompts by which it tells its model about itself: its tools, modes, surroundings."""
     adopter: Callable[[Sequence[Event]], Written] | None = None
     """Writes what happened in another runtime, where that takes more than `writer` does."""
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
@@ -193,14 +168,11 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def read(self, data: bytes) -> list[Event]:
         """The events in the bytes; what cannot be read is among them as `Output`, never missing."""
         if self.reader is None:
-            raise BadRequest(
-                f"{self.name} can be written but not read", hint="`harken doctor` says what each format can do"
-            )
+            raise BadRequest(f"{self.name} can be written but not read", hint=_ABILITIES)
         return list(self.reader(data))
 
     def read_delta(self, data: bytes) -> list[Event]:
-        """The events that a commit with these bytes adds to its chain. The deltas of a chain, read one by one, say what
-        they say joined; `SESSION@MESSAGE`, `log`, `show` and `diff` rest on it."""
+        """What a commit with these bytes adds to its chain: read one by one, deltas say what they say joined."""
         return self.read(data) if self.delta_reader is None else list(self.delta_reader(data))
 
     def read_conversation(self, data: bytes) -> list[Event]:
@@ -214,9 +186,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def write(self, events: Sequence[Event]) -> Written:
         """The bytes for the events, and what they could not say."""
         if self.writer is None:
-            raise BadRequest(
-                f"{self.name} can be read but not written", hint="`harken doctor` says what each format can do"
-            )
+            raise BadRequest(f"{self.name} can be read but not written", hint=_ABILITIES)
         return self.writer(events)
 
     def measure(self, data: bytes) -> Counts:
@@ -233,7 +203,10 @@ _OURS = {
     "claude-code-v1": "claude_code", "claude-stream-v1": "claude_stream", "codex-v1": "codex",
     "anthropic-messages-v1": "anthropic_messages", "openai-responses-v1": "openai_responses",
     "openai-chat-v1": "openai_chat", "transcript-v1": "transcript.format", "otel-genai-v1": "otel_genai",
-    "std-001": "std.std_001", "std-008": "std.std_008",
+    "std-001": "std.std_001", "std-008": "std.std_008", "narrative-v1": "narrative",
+    "copilot-cli-v1": "copilot_cli", "pi-v1": "pi", "qwen-code-v1": "qwen_code", "gemini-cli-v1": "gemini_cli",
+    "gemini-json-v1": "gemini_cli.document", "opencode-rows-v1": "opencode.rows", "opencode-v1": "opencode.export",
+    "atif-v1": "atif",
 }  # fmt: skip
 """Name to module; a module's `FORMAT` is the format."""
 
@@ -316,7 +289,7 @@ def _plugin_code(point: EntryPoint) -> str:
 
 
 def _stamps(places: Iterable[Path], said: str) -> str:
-    """A digest of what is said and of the sizes and times of code files, which is cheaper than reading them."""
+    """A digest of what is said and of the sizes and times of code files, cheaper than reading them."""
     seen = [said]
     for place in places:
         # Every reader of an index waits for this, and path objects take three times as long.

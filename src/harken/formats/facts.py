@@ -51,6 +51,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first 16 digits of their name as an artifact."""
     tier: ShortText
     """How they were made: `1` the runtime's own records, otherwise a translation."""
+    records: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)] = 0
+    """How many records are not the session's own, where a program takes them into a database and bytes tell nothing."""
     line: int = 0
     """How long the first line is, as the reader of the file adds."""
 
@@ -65,8 +67,13 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return parse_instant(self.time) or 0
 
     def is_of(self, data: bytes) -> bool:
-        """Whether a file begins with what was written. One of which only parts are held is taken at its word."""
-        return not isinstance(data, bytes) or ids.short_digest(data[self.line : self.prefix]) == self.digest
+        """Whether a file begins with what was written. One of which only parts are held is taken at its word, and so
+        are the rows of a database."""
+        return (
+            bool(self.records)
+            or not isinstance(data, bytes)
+            or ids.short_digest(data[self.line : self.prefix]) == self.digest
+        )
 
 
 def read_origin(value: object, line: int) -> Origin | None:

@@ -24,7 +24,7 @@ from .kit.openai_writing import to_items
 
 def _write(events: Sequence[Event]) -> Written:
     instructions, rest = _lead(events)
-    items, losses = to_items(rest)
+    items, losses = to_items(rest, documents=True)
     body: Record = {"instructions": instructions} if instructions else {}
     return Written(data=encode({**body, "input": [said.item for said in items]}), losses=losses)
 

@@ -150,7 +150,7 @@ def test_ids_the_api_would_refuse_or_that_come_twice_are_changed_together_with_t
         ToolResult(id="a/b", output="2"),
     ]
 
-    assert ["U q", "A +a_b", "U =a_b", "A again | +a_b_2", "U =a_b_2"] == sent(told)[:5]
+    assert ["U q", "A +a_b", "U =a_b", "A again | +a_b-2", "U =a_b-2"] == sent(told)[:5]
 
 
 def test_a_copy_of_a_call_is_not_a_second_call() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harken.events import Metric, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Image, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats import codex
 from harken.formats.openai_responses import FORMAT
 from support.rollouts import Rollout
@@ -105,3 +105,20 @@ def test_joining_keeps_what_a_response_gave_and_what_the_newest_request_set() ->
     assert [{"name": "f"}] == document["tools"]
     assert {"model", "instructions", "previous_response_id", "tools", "input"} == document.keys()
     assert joined == FORMAT.join([FORMAT.join([asked, answered]), result])
+
+
+def test_a_pdf_is_a_file_of_the_message_and_for_codex_a_document_that_is_lost() -> None:
+    pdf, address = Image(media_type="application/pdf", data="JVBERi0="), "https://example.com/a.pdf"
+    events = [Prompt(content="Look", images=(pdf, Image(media_type="application/pdf", url=address)))]
+
+    made = FORMAT.write(events)
+
+    assert [
+        {"type": "input_text", "text": "Look"},
+        {"type": "input_file", "filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBERi0="},
+        {"type": "input_file", "file_url": address},
+    ] == json.loads(made.data)["input"][0]["content"]
+    assert () == made.losses
+    assert [("document", 2)] == [(loss.what, loss.count) for loss in codex.FORMAT.write(events).losses]
+    (read,) = FORMAT.read(made.data)
+    assert isinstance(read, Prompt) and pdf == read.images[0]

@@ -49,7 +49,25 @@ def messages(data: bytes, *, model: str | None = None, prompt: str | None = None
 def write_request(data: bytes) -> Written:
     """A session's context as the body of a request, with what the program leaves out or puts in."""
     sent, changes = _build(data, None, None)
-    return Written(data=encode({"messages": sent}), losses=changes)
+    if any(block.get("type") == "tool_use" and not block.get("id") for one in sent for block in one["content"]):
+        from harken.formats.anthropic_messages import write  # a call without an id gets one there, and an answer
+
+        from .read import read_conversation
+
+        return write(read_conversation(data))
+    return Written(data=encode({"messages": _alternating(sent)}), losses=changes)
+
+
+def _alternating(sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with those of one role behind each other as one, as the API takes them; the program itself may send
+    two of the model's in a row."""
+    made: list[dict[str, Any]] = []
+    for one in sent:
+        if made and made[-1]["role"] == one["role"]:
+            made[-1] = {**one, "content": [*made[-1]["content"], *one["content"]]}
+        else:
+            made.append(one)
+    return made
 
 
 def _build(data: bytes, model: str | None, prompt: str | None) -> tuple[list[dict[str, Any]], tuple[Loss, ...]]:

@@ -24,7 +24,7 @@ from .read import iter_read, read, read_conversation
 from .records import CLAIMED_BY, claim
 from .request import request_items
 from .scan import record_names, scan, split
-from .write import output_budget, rewrite, with_base, write, write_session
+from .write import in_present_shape, output_budget, rewrite, with_base, write, write_session
 
 FORMAT = Format(
     name="codex-v1",
@@ -37,6 +37,7 @@ FORMAT = Format(
     reader=iter_read,
     conversation_reader=read_conversation,
     writer=write,
+    older={"codex-v1": in_present_shape},
     runtime="codex",
     notices=NOTICES,
     project_files=("# AGENTS.md instructions",),

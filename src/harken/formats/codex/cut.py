@@ -18,17 +18,13 @@ beginning or end, a compaction, or 256 KiB later.
 
 from __future__ import annotations
 
-from harken.clock import parse_instant
-from harken.formats.base import Delta
+from harken.formats.kit.cutting import CAP, LEAST, LineCutter
 from harken.formats.kit.jsonl import Record
 from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, text_of
 
 from .records import COMPACTED, EVENT, ITEM
 
 RULE = "cut-2"
-LEAST = 8 * 1024
-"""A new request of the model begins a new delta only when the open one has this much."""
-CAP = 256 * 1024
 
 TURN_START, TURN_END, HEARD, SAID, CALL, OUTPUT, BOUNDARY, ASIDE = (
     "turn_start",
@@ -78,30 +74,10 @@ def act_of(kind: str, payload: Record) -> str:
     return _LINES.get(kind, ASIDE)
 
 
-class Cutter:
-    """The rule as a machine: ask `before`, then `add` the line, then ask `after`."""
+class RolloutCutter(LineCutter):
+    """The rule as a machine."""
 
-    __slots__ = ("_answered", "_heard", "_last", "_open", "_records", "_said", "_times", "end", "start")
-
-    def __init__(self, start: int = 0) -> None:
-        self.start = start
-        self._begin(start)
-
-    def _begin(self, start: int) -> None:
-        self.start = self.end = start
-        self._open: dict[str, int] = {}
-        self._heard = self._said = self._answered = False
-        self._last = ""
-        self._records = 0
-        self._times: list[str] = []
-
-    def before(self, start: int, act: str) -> Delta | None:
-        """The delta that a whole record at `start` closes, if it begins a new one."""
-        if start == self.start or not self._cuts(start, act):
-            return None
-        delta = self._delta(start)
-        self._begin(start)
-        return delta
+    __slots__ = ()
 
     def _cuts(self, start: int, act: str) -> bool:
         if act in (TURN_START, BOUNDARY) and (self._heard or self._said):
@@ -113,28 +89,15 @@ class Cutter:
         size = start - self.start
         return size >= CAP or (size >= LEAST and self._answered and act in (SAID, CALL))
 
-    def _waits(self, start: int) -> bool:
-        """Whether a call is open; one that nobody answered for 256 KiB is not waited for any longer."""
-        while self._open and start - (oldest := next(iter(self._open.items())))[1] >= CAP:
-            del self._open[oldest[0]]
-        return bool(self._open)
-
-    def add(self, start: int, end: int, act: str, record: Record | None, payload: Record) -> None:
-        """Take the line into the open delta; `record` is None for one that is not a record."""
-        self.end = end
-        self._records += 1
-        if record is None:
-            return
-        if isinstance(stamp := record.get("timestamp"), str):
-            self._times.append(stamp)
+    def add(self, start: int, end: int, act: str, record: Record, payload: Record) -> None:
+        """Take a record into the open delta."""
+        self._take(end, record)
         if act == ASIDE:
             return
         self._last = act
         if act == CALL:
             self._said = True
-            call = text_of(payload.get("call_id")) or f"@{start}"
-            self._open.pop(call, None)
-            self._open[call] = start
+            self._call(text_of(payload.get("call_id")) or f"@{start}", start)
         elif act == OUTPUT:
             self._answered = True
             self._open.pop(text_of(payload.get("call_id")), None)
@@ -145,43 +108,7 @@ class Cutter:
         else:
             self._open.clear()
 
-    def skip(self, end: int) -> None:
-        """Take an empty line into the open delta."""
-        self.end = end
-
-    def after(self, start: int, end: int, act: str) -> tuple[Delta, Delta] | None:
-        """The delta that ends with a `compacted` line, and the compaction that repeats the line."""
-        if act != BOUNDARY:
-            return None
-        delta = self._delta(end)
-        repeat = Delta(
-            start=start,
-            end=end,
-            commit_type="compaction",
-            checkpoint="compaction",
-            time=delta.time,
-            records=1,
-        )
-        self._begin(end)
-        return delta, repeat
-
-    def tail(self) -> Delta | None:
-        """What follows the last cut."""
-        return self._delta(self.end, closed=False) if self.end > self.start else None
-
-    def _delta(self, end: int, *, closed: bool = True) -> Delta:
-        # Only the delta's own lines decide, so that a tail that is later closed as it stands is the same commit.
-        time = next((at for stamp in reversed(self._times) if (at := parse_instant(stamp)) is not None), None)
-        checkpoint = "turn_boundary"
+    def _checkpoint(self) -> str:
         if self._last == BOUNDARY:
-            checkpoint = "compaction"
-        elif self._last in (CALL, OUTPUT):
-            checkpoint = "tool_call"
-        return Delta(
-            start=self.start,
-            end=end,
-            checkpoint=checkpoint,
-            time=time,
-            closed=closed,
-            records=self._records,
-        )
+            return "compaction"
+        return "tool_call" if self._last in (CALL, OUTPUT) else "turn_boundary"

@@ -7,18 +7,17 @@ from collections.abc import Iterator
 import msgspec
 
 from harken import ids
-from harken.clock import parse_instant
-from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.base import folder, named
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
-from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
-from harken.formats.kit.jsonl import Record, is_overlong, lines, parse, take_apart
+from harken.formats.facts import ORIGIN, FileFacts, read_origin
+from harken.formats.kit.jsonl import Placed, Record
 from harken.formats.kit.openai import SERVED, name_of, text_in, text_of
+from harken.formats.kit.scanning import LineScanner, remembered
 
 from .classify import speaks
-from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
+from .cut import BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, RolloutCutter, act_of
 from .read import ERRORS, is_spawned, typed_text
 from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, USAGE, iter_lines, kind_of, why_unknown
 from .threads import SPAWN, parent_of, told_by_event, told_by_output
@@ -92,7 +91,7 @@ class RolloutCounts(msgspec.Struct):
 
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` begins at that state's offset."""
-    return _RolloutScanner(_decode(state)).run(data)
+    return _RolloutScanner(remembered(state, RolloutCounts)).run(data)
 
 
 def split(data: bytes) -> list[Delta]:
@@ -100,23 +99,9 @@ def split(data: bytes) -> list[Delta]:
     return list(scan(data).deltas)
 
 
-def _decode(state: bytes) -> RolloutCounts:
-    if not state:
-        return RolloutCounts()
-    try:
-        counts = msgspec.json.decode(state, type=RolloutCounts)
-    except msgspec.MsgspecError:
-        counts = None
-    if counts is None or counts.rule != RULE or counts.offset < 0:
-        raise BadRequest("what was remembered of the file is not understood", hint="import it again with --verify")
-    return counts
-
-
-class _RolloutScanner:
+class _RolloutScanner(LineScanner[RolloutCounts, RolloutCutter]):
     def __init__(self, counts: RolloutCounts) -> None:
-        self.now = counts
-        self.base = counts.offset
-        self.cutter = Cutter(counts.offset)
+        super().__init__(counts, RolloutCutter(counts.offset))
         self.meter = Meter(
             counts.total,
             counts.threads,
@@ -126,26 +111,6 @@ class _RolloutScanner:
             counts.told,
             counts.begun,
         )
-        self.deltas: list[Delta] = []
-        self.stamps: list[str] = []
-        self.calls: dict[str, str] = {}
-        self.origin: Origin | None = None
-        self.closed = counts.copy()
-
-    def run(self, data: bytes) -> FileFacts:
-        base = self.base
-        for start, end in lines(data):
-            if is_overlong(end - start):
-                self._broken(base + start, base + end, b"", overlong=True)
-                continue
-            line = data[start:end]
-            if (record := parse(line)) is None:
-                self._broken(base + start, base + end, line)
-            else:
-                self._line(line, record, base + start, base + end)
-        if tail := self.cutter.tail():
-            self._add((tail,))
-        return self._facts()
 
     def _line(self, line: bytes, record: Record, start: int, end: int) -> None:
         cutter = self.cutter
@@ -155,8 +120,8 @@ class _RolloutScanner:
             self._close((delta,))
         cutter.add(start, end, act, record, payload)
         self._note(line, record, kind, payload, act, unknown)
-        if act == BOUNDARY and whole and (pair := cutter.after(start, end, act)):
-            self._close(pair)
+        if act == BOUNDARY and whole:
+            self._close(cutter.after(start, end))
 
     def _note(self, line: bytes, record: Record, kind: str, payload: Record, act: str, unknown: bool) -> None:
         now = self.now
@@ -182,51 +147,21 @@ class _RolloutScanner:
             now.tally.compactions += 1
             self._entitle_after(payload.get("replacement_history"))
 
-    def _note_time(self, stamp: object) -> None:
-        if isinstance(stamp, str) and len(stamp) == 24 and stamp[10] == "T" and stamp[-1] == "Z":
-            self.stamps.append(stamp)
-        elif (at := parse_instant(stamp)) is not None:
-            self.now.tally.at(at)
-
-    def _settle_times(self) -> None:
-        # Stamps of one shape sort like the instants they name, so the first and the last will do. One that names no
-        # instant sorts anywhere, and would hide others: then each is parsed.
-        if self.stamps:
-            found = [parse_instant(min(self.stamps)), parse_instant(max(self.stamps))]
-            for at in map(parse_instant, self.stamps) if None in found else found:
-                if at is not None:
-                    self.now.tally.at(at)
-        self.stamps.clear()
-
     def _settle(self) -> None:
         """Bring the counts up to the present line."""
         self._settle_times()
         now, meter = self.now, self.meter
         now.total, now.threads, now.restarts, now.told = meter.last, meter.parents, meter.restarts, meter.told
 
-    def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
-        """A line that is not one object: it never cuts, but what can be recovered from it counts."""
-        objects, rest = take_apart(line, 0, len(line))
-        if not objects and rest is None and not overlong:
-            self.cutter.skip(end)
-            return
-        self.cutter.add(start, end, ASIDE, None, {})
+    def _broken(self, start: int, end: int, line: bytes, objects: list[Placed], *, unread: bool) -> None:
+        self.cutter.unread(end)
         for record, first, last in objects:
             self._note(line[first:last], record, *_judge(record))
-        unread = overlong or rest is not None
         self.now.records += unread
         self.now.opaque += unread
 
-    def _add(self, deltas: tuple[Delta, ...]) -> None:
-        """Hand out deltas; what was said since the last ones is in the first of them."""
-        said = max(self.now.messages - self.closed.messages, 0)
-        self.deltas += [msgspec.structs.replace(deltas[0], messages=said), *deltas[1:]]
-
-    def _close(self, deltas: tuple[Delta, ...]) -> None:
-        self._add(deltas)
-        self._settle()
-        self.closed = self.now.copy()
-        self.closed.offset = self.cutter.start
+    def _messages(self, counts: RolloutCounts) -> int:
+        return counts.messages
 
     def _note_item(self, item: Record, act: str) -> None:
         now, tally = self.now, self.now.tally
@@ -338,7 +273,7 @@ class _RolloutScanner:
             agents=(now.agent,) if now.agent else (),
             parent=now.parent,
             forked_from=now.forked_from if now.forked_from != now.session else "",
-            origin=self.origin if self.origin and self.origin.session == now.session else None,
+            origin=self._signed(),
             fork_base=now.fork_base,
             title=now.title,
             named=now.named,

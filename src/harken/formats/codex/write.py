@@ -148,6 +148,19 @@ def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = N
     return line_of(time, SESSION_META, meta) + b"".join(_moved(data, time, threads, session_id))
 
 
+def in_present_shape(data: bytes) -> bytes | None:
+    """A rollout of the first versions, whose lines are bare, as today's Codex writes it: the thread is the same. None
+    where its lines are today's."""
+    bare = any(
+        line.record is not None and not isinstance(line.record.get("payload"), dict) for line in iter_lines(data)
+    )
+    if not bare:
+        return None
+    first = next((payload for kind, payload in _payloads(data) if kind == SESSION_META), {})
+    thread = text_of(first.get("id")) or thread_id(data, _first_time(data))
+    return rewrite(data, session_id=thread)
+
+
 def with_base(data: bytes, base: bytes) -> bytes:
     """A fork that only points at another thread's file, with the part of that file it goes on from before it.
 

@@ -17,12 +17,16 @@ from harken.events.base import split_parts
 from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
+from .openai import is_openai
 
 STAND_IN = "No result of this call was recorded."
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 
 WHY = {
     "thinking": "it is sealed for the model and the session that made it",
+    "unsigned thinking": "the API takes thinking only as it has signed it",
+    "foreign thinking": "another provider has sealed it, which the API would refuse",
     "calls without a result": "each was answered with a stand-in, since a call must have a result",
     "repeated calls": "the record is there twice",
     "results without a call": "a result must follow its call",
@@ -69,17 +73,24 @@ class Arranger:
     """Puts events in turn, one at a time; an API with other rules changes the methods that have no underscore."""
 
     longest_name, why = 128, WHY
+    needs_signature = True
     message_of: Callable[[Event], str] = staticmethod(attrgetter("api_id"))
 
     def __init__(self, thinking: bool = True) -> None:
         self._thinking = thinking
         self._said: list[Said] = []
         self._current: Said | None = None
-        self._open: dict[str, list[tuple[Said, deque[str]]]] = {}
-        """Calls by the id their result will name: the messages they are in, and the ids they were given."""
+        self._heard = 0
+        """How often the model was told something: what it says between two times is one reply."""
+        self._open: dict[str, list[tuple[int, deque[tuple[Said, str]]]]] = {}
+        """Calls by the id their result will name: those of a reply together, each with its message and the id that it
+        was given."""
         self._used: set[str] = set()
+        self._before_numbers: set[str] = set()
+        """Of those ids that end with a number: what stands before it."""
         self._alike: Counter[str] = Counter()  # by the id that several calls have, how often one was made of it
-        self._told: set[tuple[str, str]] = set()
+        self._told: dict[tuple[str, str], tuple[str, int]] = {}
+        """Calls by their message and id: the record that told each, and its place in there."""
         self.lost: Counter[str] = Counter()
 
     def run(self, events: Sequence[Event]) -> Turns:
@@ -89,7 +100,7 @@ class Arranger:
                 self.lost["records of other agents"] += 1
             else:
                 self._take(event)
-        for said, call in ((said, call) for alike in self._open.values() for said, calls in alike for call in calls):
+        for said, call in (one for alike in self._open.values() for _, calls in alike for one in calls):
             self.lost["calls without a result"] += 1
             said.results.append((call, _result(call, STAND_IN, is_error=True), None))
         return Turns([said for said in self._said if said.blocks], self.losses())
@@ -111,10 +122,14 @@ class Arranger:
                     self._assistant(event).blocks.append({"type": "text", "text": event.content})
                 else:
                     self.lost["blank texts"] += 1
-            case Thinking() if self._thinking:
-                self._assistant(event).blocks.append(_thought(event))
-            case Thinking():
+            case Thinking() if not self._thinking:
                 self.lost["thinking"] += 1
+            case Thinking() if self.needs_signature and not event.signature:
+                self.lost["unsigned thinking"] += 1
+            case Thinking() if self.needs_signature and not _is_anthropic(event):
+                self.lost["foreign thinking"] += 1
+            case Thinking():
+                self._assistant(event).blocks.append(_thought(event))
             case ToolCall():
                 self._call(event)
             case ToolResult():
@@ -132,6 +147,7 @@ class Arranger:
         self.lost["system instructions"] += 1
 
     def _prompt(self, event: Prompt) -> None:
+        self._heard += 1
         blocks = self._blocks(event.content, event.images)
         self._current = None
         if not blocks:
@@ -153,32 +169,51 @@ class Arranger:
         return current
 
     def _call(self, event: ToolCall) -> None:
-        if event.id and event.api_id and (event.api_id, event.id) in self._told:
-            # The same call of the same message: a copy of the record, not a second call.
+        if self._is_copy(event):
             self.lost["repeated calls"] += 1
             return
-        self._told.add((event.api_id, event.id))
         said = self._assistant(event)
-        call = named = _BAD.sub("_", event.id) or "call"
-        while call in self._used:
-            self._alike[named] += 1
-            call = f"{named}_{self._alike[named] + 1}"
-        self._used.add(call)
+        call = self._free_id(_BAD.sub("_", event.id) or "call")
         name = _BAD.sub("_", event.name)[: self.longest_name] or "tool"
         if name != event.name:
             self.lost["names of tools"] += 1
         said.blocks.append({"type": "tool_use", "id": call, "name": name, "input": arguments(event.input)})
         alike = self._open.setdefault(event.id, [])
-        if not alike or alike[-1][0] is not said:
-            alike.append((said, deque()))
-        alike[-1][1].append(call)
+        if not alike or alike[-1][0] != self._heard:
+            alike.append((self._heard, deque()))
+        alike[-1][1].append((said, call))
+
+    def _is_copy(self, event: ToolCall) -> bool:
+        """Whether another record told the same call of the same message; one record may hold two calls of one id."""
+        if not event.id or not event.api_id:
+            return False
+        here = (event.message_id, event.index)
+        first = self._told.setdefault((event.api_id, event.id), here)
+        return first is not here and (first[0] != event.message_id or first == here)
+
+    def _free_id(self, named: str) -> str:
+        """The id, or one with a number behind it where another call has it.
+
+        Claude Code takes `a_2` for a second `a` where there is an `a`, and drops its result: such ids count as one."""
+        call = named
+        while call in self._used or call in self._before_numbers or self._is_numbered(call):
+            self._alike[named] += 1
+            call = f"{named}-{self._alike[named] + 1}"
+        self._used.add(call)
+        self._before_numbers.add(_before_number(call))
+        return call
+
+    def _is_numbered(self, call: str) -> bool:
+        name = _before_number(call)
+        return bool(name) and name in self._used
 
     def _answer(self, event: ToolResult) -> None:
+        self._heard += 1
         if not (alike := self._open.get(event.id)):
             self.lost["results without a call"] += 1
             return
-        said, calls = alike[-1]  # of calls with one id the last message's are answered, in their order
-        call = calls.popleft()
+        _, calls = alike[-1]  # of calls with one id the last reply's are answered, in their order
+        said, call = calls.popleft()
         if not calls:
             alike.pop()
         blocks = self._blocks(event.output, event.images)
@@ -215,6 +250,12 @@ def _is_over(said: Said, event: Event) -> bool:
     return bool(said.results) or any(block["type"] == "tool_use" for block in said.blocks)
 
 
+def _before_number(call: str) -> str:
+    """What stands before the number of an id like `a_2`; empty for any other."""
+    name, _, number = call.rpartition("_")
+    return name if number.isdecimal() else ""
+
+
 def arguments(text: bytes) -> dict[str, Any]:
     """A call's arguments as the object the API wants; anything else is put inside one."""
     try:
@@ -222,6 +263,11 @@ def arguments(text: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {"input": text.decode("utf-8", "replace")}
     return value if isinstance(value, dict) else {"input": value}
+
+
+def _is_anthropic(event: Thinking) -> bool:
+    """Whether Anthropic may have sealed it, in base64; some runtimes keep whole items of OpenAI's in that place."""
+    return _BASE64.fullmatch(event.signature) is not None and not is_openai(event)
 
 
 def _thought(event: Thinking) -> Block:

@@ -15,7 +15,7 @@ from harken.events.base import clean, join_parts
 
 from .anthropic import image_of as picture_of_block
 from .jsonl import Record, encode
-from .openai import image_of
+from .openai import image_of, sound_of, url_of
 
 FIELDS = "message_fields"
 """The key of an `Output` that holds what else a message says."""
@@ -26,6 +26,8 @@ ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function
 PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal", "video_url", "document"})
 """What the content of a message is made of; a text alone may be for any API."""
 SOUNDS = ("wav", "mp3")
+KEPT = "file-"
+"""What the id of a file begins with that OpenAI keeps."""
 
 
 def message_events(message: Any, model: str = "") -> Iterator[Event]:
@@ -101,10 +103,20 @@ def _block(part: Record) -> Image | None:
 
 
 def _file(part: Record) -> Image | None:
-    """A file that is in the message itself; one that is kept by the provider is not."""
+    """A file that is in the message itself, or that the provider keeps, whose address is then its id."""
     inner = part.get("file")
-    found = image_of(_text(inner, "file_data")) if isinstance(inner, dict) else Image()
+    if not isinstance(inner, dict):
+        return None
+    kept = _text(inner, "file_id")
+    if inner.keys() == {"file_id"} and kept.startswith(KEPT):
+        return Image(url=kept)
+    found = image_of(_text(inner, "file_data"))
     return found if found.data and found.media_type else None
+
+
+def _sound(part: Record) -> Image | None:
+    found = sound_of(part.get("input_audio"))
+    return image_of(clean(url_of(found))) if found is not None else None
 
 
 _MEDIA: dict[str, Callable[[Record], Image | None]] = {
@@ -112,6 +124,7 @@ _MEDIA: dict[str, Callable[[Record], Image | None]] = {
     "image": _block,
     "document": _block,
     "file": _file,
+    "input_audio": _sound,
 }
 
 
@@ -123,8 +136,8 @@ def _heard(content: object) -> tuple[str, tuple[Image, ...], list[Output]]:
 
 
 def is_sendable(part: Record) -> bool:
-    """Whether it is a part that no event has a place for and that a message takes back as it is: a sound, or a file
-    that the provider keeps."""
+    """Whether it is a part that a message takes back as it is: a sound, or a file
+    that some provider keeps."""
     kind = part.get("type")
     inner = part.get(kind) if kind in ("input_audio", "file") else None
     if not isinstance(inner, dict):

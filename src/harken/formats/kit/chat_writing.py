@@ -20,9 +20,9 @@ from harken.formats.base import Loss, message_key
 
 from .anthropic import PDF, Block
 from .anthropic_writing import WHY, Arranger, Said
-from .chat import FIELDS, SOUNDS, is_sendable
+from .chat import FIELDS, KEPT, SOUNDS, is_sendable
 from .jsonl import Record, parse
-from .openai import url_of
+from .openai import is_openai, url_of
 
 LONGEST_ID = 40
 """The API refuses calls whose ids are longer."""
@@ -35,6 +35,7 @@ class ChatArranger(Arranger):
     """The rules of chat completions, where they are not those of Anthropic's messages."""
 
     longest_name = 64
+    needs_signature = False
     message_of = staticmethod(message_key)
     why = {  # noqa: RUF012
         **WHY,
@@ -66,6 +67,8 @@ class ChatArranger(Arranger):
         if image.media_type and not image.media_type.startswith("image/"):
             self.lost["files"] += 1
             return None
+        if not image.data and image.url.startswith(KEPT):
+            return {"type": "file", "file": {"file_id": image.url}}
         if not image.data and not image.url:
             self.lost["pictures without content"] += 1
             return None
@@ -242,17 +245,13 @@ def _reasoning(thoughts: Sequence[Thinking]) -> Record:
     fields: Record = {}
     if words := "\n".join(clean(event.content) for event in thoughts if event.content):
         fields["reasoning_content"] = words
-    items = [_item(event) for event in thoughts if _is_openai(event)]
-    signed = [event for event in thoughts if not _is_openai(event)]
+    items = [_item(event) for event in thoughts if is_openai(event)]
+    signed = [event for event in thoughts if not is_openai(event)]
     if any(event.signature for event in signed):
         fields["thinking_blocks"] = [_block(event) for event in signed]
     if items:
         fields["reasoning_items"] = items
     return fields
-
-
-def _is_openai(event: Thinking) -> bool:
-    return event.signature.startswith("gAAAA") or (event.api_id.startswith("rs_") and bool(event.signature))
 
 
 def _item(event: Thinking) -> Record:

@@ -233,7 +233,9 @@ def part_events(part: Any, model: str) -> Iterator[Event]:
 def _words(part: Record, model: str) -> Iterator[Event]:
     words = text(part, "text")
     if part.get("thought") is True:
-        yield Thinking(content=words, signature=text(part, "thoughtSignature"))
+        yield Thinking(
+            content=words
+        )  # Google's seal stands behind it: no writer of a signature may take it for its own
     elif words or "thoughtSignature" not in part:
         yield Response(content=words, model=model)
 
@@ -293,8 +295,7 @@ _SAID: dict[str, frozenset[str]] = {
 
 
 def _besides(part: Record, kind: str) -> list[Output]:
-    own = {kind, "thought"} | ({"thoughtSignature"} if part.get("thought") is True else set())
-    more = {key: value for key, value in part.items() if key not in own}
+    more = {key: value for key, value in part.items() if key not in (kind, "thought")}
     if unsaid := {key: value for key, value in inner(part, kind).items() if key not in _SAID[kind]}:
         more[kind] = unsaid
     return [Output(raw=encode({FIELDS: more}))] if more else []
@@ -311,9 +312,11 @@ def usage_of(given: Any, **about: Any) -> Metric | None:
     if not isinstance(given, dict):
         return None
     usage = camel(given)
-    prompt, cached, made, thought, tools, total = (
-        next((count for name in names if (count := figure(usage.get(name))) is not None), None) for names in _COUNTS
-    )
+    counts = list(map(figure, map(usage.get, _COUNTS)))
+    if None in counts:
+        others = map(figure, map(usage.get, _OTHER_NAMES))
+        counts = [other if count is None else count for count, other in zip(counts, others, strict=True)]
+    prompt, cached, made, thought, tools, total = counts
     if prompt is None and made is None:
         return None
     inclusive = thought is not None and total is not None and (prompt or 0) + (made or 0) + (tools or 0) == total
@@ -328,13 +331,14 @@ def usage_of(given: Any, **about: Any) -> Metric | None:
 
 
 _COUNTS = (
-    ("promptTokenCount", "totalInputTokens"),
-    ("cachedContentTokenCount", "totalCachedTokens"),
-    ("candidatesTokenCount", "totalOutputTokens"),
-    ("thoughtsTokenCount", "totalThoughtTokens"),
-    ("toolUsePromptTokenCount", "totalToolUseTokens"),
-    ("totalTokenCount", "totalTokens"),
-)
+    "promptTokenCount", "cachedContentTokenCount", "candidatesTokenCount", "thoughtsTokenCount",
+    "toolUsePromptTokenCount", "totalTokenCount",
+)  # fmt: skip
+_OTHER_NAMES = (
+    "totalInputTokens", "totalCachedTokens", "totalOutputTokens", "totalThoughtTokens", "totalToolUseTokens",
+    "totalTokens",
+)  # fmt: skip
+"""The same in an interaction."""
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -343,5 +347,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 def _served_as(usage: Record) -> str:
     """How it was served, where that is not the usual way."""
+    if "trafficType" not in usage:
+        return ""
     said = text(usage, "trafficType").lower().removeprefix("on_demand").removeprefix("_")
     return "" if said == "traffic_type_unspecified" else said

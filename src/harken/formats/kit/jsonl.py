@@ -220,6 +220,9 @@ def take_apart(data: bytes, start: int, end: int) -> tuple[list[Placed], Unread 
         return [], Unread(start, data[start : start + HEAD], _overlong(end - start))
     line = data[start:end]
     found, behind = read_objects(line)
+    if behind == len(line) and len(found) == 1:
+        value, first, _ = found[0]
+        return [(value, start + first, end)], None
     objects = [(value, start + first, start + last) for value, first, last in found]
     rest = line[behind:].strip(SPACE)
     if not rest:

@@ -90,6 +90,11 @@ def item_events(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
     return handler(item, fields, speaker)
 
 
+def is_openai(event: Thinking) -> bool:
+    """Whether OpenAI has sealed the reasoning."""
+    return event.signature.startswith("gAAAA") or (event.api_id.startswith("rs_") and bool(event.signature))
+
+
 def dump(value: object) -> bytes:
     """A value as compact JSON text, nothing as nothing."""
     return b"" if value is None else encode(value)

@@ -17,8 +17,9 @@ from harken.events import Event, Image, Output, Prompt, Response, System, Thinki
 from harken.events.base import clean, split_parts
 from harken.formats.base import Loss
 
+from .anthropic import PDF
 from .jsonl import Record, parse
-from .openai import MCP, SCREEN, SEALED, dump, text_of, url_of
+from .openai import MCP, SCREEN, SEALED, dump, is_openai, text_of, url_of
 
 ABORTED = "aborted"
 """The output of a call that was never answered."""
@@ -36,6 +37,7 @@ class SaidItem(NamedTuple):
 _WHY = {
     "thinking": "only the provider that made it can read it",
     "picture": "only a picture that is whole and in the message itself is sent, not an address",
+    "document": "a conversation of Codex holds none, and the API takes only one that is there or has a public address",
     "tool result without its call": "an output that answers nothing is dropped",
     "repeated tool result": "a call has one output",
     "error mark": "a failed call is told by its text alone",
@@ -45,9 +47,10 @@ _WHY = {
 }
 
 
-def to_items(events: Sequence[Event]) -> tuple[list[SaidItem], tuple[Loss, ...]]:
-    """The items of the conversation, each with its time, and what could not be said."""
-    composer = _Composer(events)
+def to_items(events: Sequence[Event], *, documents: bool = False) -> tuple[list[SaidItem], tuple[Loss, ...]]:
+    """The items of the conversation, each with its time, and what could not be said. With `documents` PDF files go
+    along: the API takes them, and Codex does not."""
+    composer = _Composer(events, documents)
     for event in events:
         composer.take(event)
     losses = (Loss(what=what, count=count, why=_WHY[what]) for what, count in composer.lost.items())
@@ -71,7 +74,8 @@ def _is_shown(event: Event) -> bool:
 
 
 class _Composer:
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Event], documents: bool) -> None:
+        self._documents = documents
         self.items: list[SaidItem] = []
         self.lost: dict[str, int] = {}
         self._native = any(map(_is_native, events))
@@ -118,13 +122,23 @@ class _Composer:
         for part in split_parts(text, images):
             if isinstance(part, str):
                 parts.append({"type": kind, "text": clean(part)})
+            elif part.media_type == PDF:
+                parts.append(self._document(part))
             else:
                 parts.append(picture_part(url_of(part)))
                 self._lose("picture", parts[-1]["type"] != "input_image")
         return parts
 
+    def _document(self, given: Image) -> Record:
+        if self._documents and given.data:
+            return {"type": "input_file", "filename": "document.pdf", "file_data": url_of(given)}
+        if self._documents and given.is_public:
+            return {"type": "input_file", "file_url": given.url}
+        self._lose("document")
+        return {"type": "input_text", "text": "document omitted because it could not be processed"}
+
     def _thinking(self, event: Thinking) -> None:
-        if not (self._native or event.api_id.startswith("rs_") or event.signature.startswith("gAAAA")):
+        if not (self._native or event.api_id.startswith("rs_") or is_openai(event)):
             self._lose("thinking")
             return
         summary = [{"type": "summary_text", "text": event.content}] if event.content else []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from harken.events import Error, Event, System, ToolCall, ToolResult
+from harken.events import Error, Event, Response, System, ToolCall, ToolResult
 from harken.events.prints import CapturedConversation, Print, RequestPlace, find_conversation, prints_in
 from harken.formats.kit.jsonl import Record, encode
 
@@ -89,15 +89,19 @@ class Spans:
         return found.kind == CALL or (found.kind == AGENT and bool(found.messages or found.outputs))
 
 
-def moments(spans: Sequence[ModelSpan]) -> list[tuple[ModelSpan, bool]]:
+def moments(spans: Sequence[ModelSpan], placed: Spans) -> list[tuple[ModelSpan, bool]]:
     """Each span twice, as it begins and as it ends, in the order of time; of two at the same instant an end is before
-    a beginning, and what began earlier is before what began later."""
+    a beginning, and what began earlier is before what began later. A span ends behind what is inside it."""
     ordered = sorted(spans, key=lambda one: (one.start, -one.end))
-    found = [
-        ((when, begins, number), one, begins)
-        for number, one in enumerate(ordered)
-        for when, begins in ((one.start, True), (one.end, False))
-    ]
+    last = {one.span.key: number for number, one in enumerate(ordered)}
+    for number, one in enumerate(ordered):
+        for key in placed.above(one.span.key):
+            if key in last and placed.about[key].end == one.end:
+                last[key] = max(last[key], number)
+    found = []
+    for number, one in enumerate(ordered):
+        found.append(((one.start, True, number, 0), one, True))
+        found.append(((one.end, False, last[one.span.key], -number), one, False))
     found.sort(key=lambda moment: moment[0])
     return [(one, begins) for _, one, begins in found]
 
@@ -162,7 +166,7 @@ class Teller(ABC):
 
     def tell(self, spans: Sequence[ModelSpan]) -> None:
         """Tell all of these spans, as they began and ended."""
-        for found, begins in moments(spans):
+        for found, begins in moments(spans, self.spans):
             if begins:
                 self._begin(found)
             else:
@@ -269,14 +273,45 @@ class Teller(ABC):
         if found.only_new or not prints:
             known = run.conversations[-1] if run.conversations else None if found.only_new and run.agent else thread
             return None if known is None else RequestPlace(known, 0, altered=False)
-        if (place := find_conversation(run.conversations, prints)) is not None:
+        if (place := self._in_named(found, thread, find_conversation(run.conversations, prints), prints)) is not None:
             return place
         if (bare := next((one for one in run.conversations if not one.chain), None)) is not None:
             return RequestPlace(bare, 0, altered=False)  # nothing is known of it that could be compared
-        earlier = find_conversation(kin, prints)
+        earlier = self._in_named(found, thread, find_conversation(kin, prints), prints)
         if earlier is not None and (not earlier.altered or run.agent is None or earlier.conversation is thread):
             return earlier
         return None if thread is None else RequestPlace(thread, 0, altered=False)
+
+    def _in_named(
+        self,
+        found: ModelSpan,
+        thread: CapturedConversation | None,
+        place: RequestPlace | None,
+        prints: Sequence[Print],
+    ) -> RequestPlace | None:
+        """The place in the conversation that a span names, where it fits there as well as elsewhere. One of another
+        name may go on under this one once it has a reply, and is not altered by it: people begin in the same words."""
+        own = find_conversation([thread], prints) if thread is not None else None
+        if own is not None and not own.altered and (place is None or place.altered or own.shared >= place.shared):
+            return own
+        if place is None or not found.conversation:
+            return place
+        if not place.altered and self._has_reply(found, place.shared):
+            return place
+        names = {name for (name, _), one in self.threads.items() if one is place.conversation}
+        return own if names and found.conversation not in names else place
+
+    def _has_reply(self, found: ModelSpan, shared: int) -> bool:
+        """Whether a model spoke in what a request shares with a conversation. Before that, equal words may be said by
+        two people, or be asked twice by a test."""
+        for message in found.messages:
+            told = self.said(message)
+            shared -= len(told.prints)
+            if shared < 0:
+                return False
+            if any(isinstance(event, Response | ToolCall) for event in told.events):
+                return True
+        return False
 
     # Tools
 

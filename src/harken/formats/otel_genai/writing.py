@@ -51,6 +51,14 @@ _PROVIDERS = (
     ("o3", "openai"),
     ("gemini", "gcp.gemini"),
 )
+_REASONS = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "completed"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
+    **dict.fromkeys(("tool_call", "tool_calls", "tool_use", "function_call"), "tool_call"),
+    "error": "error",
+}
+"""Why a model stopped, in the provider's words, to those of the conventions; the span has the provider's."""
 
 
 class _Exchange(msgspec.Struct):
@@ -204,7 +212,7 @@ class _TraceWriter:
         if exchange.inputs:
             about["gen_ai.input.messages"] = encode(exchange.inputs).decode()
         if exchange.outputs:
-            reason = (usage.stop_reason if usage else "") or _reason(exchange.outputs)
+            reason = _REASONS.get((usage.stop_reason if usage else "").lower()) or _reason(exchange.outputs)
             said = {"role": "assistant", "parts": exchange.outputs, "finish_reason": reason}
             about["gen_ai.output.messages"] = encode([said]).decode()
         about |= _usage(usage) if usage is not None else {}

@@ -15,6 +15,7 @@ from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
 from .copies import captured_names
 from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_about, read_groups, read_records
+from .present import in_present_shape
 from .reading import (
     ENTRY,
     PLAIN,
@@ -107,6 +108,7 @@ FORMAT = Format(
     split=lambda data: scan(data).deltas,
     context=context,
     direct={"transcript-v1": write_entries},
+    older={"session-log-v2": in_present_shape},
     tells_agents=True,
     captured_names=captured_names,
 )

@@ -280,6 +280,8 @@ def _image(item: LogLine) -> Image:
 
 def _plain(kind: str, data: LogLine, envelope: Envelope) -> Event:
     fields = {name: data[name] for name in PLAIN[kind] if data.get(name) is not None}
+    if kind == "transcript_edit":
+        fields.setdefault("action", "")  # one that does not say what it does changes nothing
     for name in EMBEDDED & fields.keys():
         fields[name] = embedded_bytes(fields[name])
     for name in ("cost_usd", "duration_seconds"):

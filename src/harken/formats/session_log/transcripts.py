@@ -10,41 +10,60 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from harken.events import TranscriptEdit
 from harken.events.edits import EditedEntries, summary_prompt
+from harken.events.prints import COMPACT_SUMMARY
 
 from .lines import LogLine, LogRecord, read_records
 from .reading import ENTRY, ROLES, as_id, events_of
 from .scan import agent_of, is_told, main_agent, told_records
 from .writing import encode, record_of
 
+_SAID = (ENTRY, "output")
+"""What a message is made of: its entries, and what it says that no entry has a place for."""
+
 
 def context(data: bytes) -> bytes:
     """The entries of the main agent's transcript as they stand after every edit, verbatim; what was folded away is
-    one entry with the summary."""
+    one entry with the summary. A summary that only its provider can open is no entry, which edits would count: it goes
+    with the entry before it, or with the next one where none stands."""
     main: str | None = None
     entries: EditedEntries[tuple[LogLine, list[bytes]]] = EditedEntries()
+    ahead: list[bytes] = []
     for record, line in _objects(read_records((data,))):
-        main = main_agent(line) if main is None else main
+        if main is None:  # a context may begin with a sealed summary
+            main = agent_of(line) if _is_sealed(line) else main_agent(line)
         if main is None or agent_of(line) != main:
             continue
-        if line.get("event_type") == ENTRY:
-            _add(entries, line, record.raw)
+        if line.get("event_type") in _SAID:
+            if _add(entries, line, [*ahead, record.raw]):
+                ahead = []
+        elif _is_sealed(line):
+            (entries.last[1] if entries.last is not None else ahead).append(record.raw)
         elif line.get("event_type") == "transcript_edit":
             for event in events_of(line):
                 if isinstance(event, TranscriptEdit):
                     summary = record_of([summary_prompt(event.content, like=event)])
                     entries.edit(event, (summary, [encode(summary)[:-1]]))
-    return b"".join(raw + b"\n" for _, raws in entries for raw in raws)
+    return b"".join(raw + b"\n" for raws in (*(raws for _, raws in entries), ahead) for raw in raws)
 
 
-def _add(entries: EditedEntries[tuple[LogLine, list[bytes]]], line: LogLine, raw: bytes) -> None:
-    role = line.get("role")
-    if not isinstance(role, str) or role not in ROLES:
-        return
+def _add(entries: EditedEntries[tuple[LogLine, list[bytes]]], line: LogLine, raws: list[bytes]) -> bool:
+    """Put a line with the entry that it belongs to; whether there is one."""
     last = entries.last
     if last is not None and continues(last[0], line):
-        last[1].append(raw)
-    else:
-        entries.add((line, [raw]))
+        last[1].extend(raws)
+        return True
+    if isinstance(role := line.get("role"), str) and role in ROLES and line.get("event_type") == ENTRY:
+        entries.add((line, raws))
+        return True
+    return False
+
+
+def _is_sealed(line: LogLine) -> bool:
+    """Whether the provider made a summary of the conversation that only it can open."""
+    if line.get("event_type") != "system" or line.get("subtype") != COMPACT_SUMMARY:
+        return False
+    item = line.get("metadata")
+    return isinstance(item, dict) and bool(item.get("encrypted_content")) and not line.get("message")
 
 
 def continues(last: LogLine, line: LogLine) -> bool:

@@ -1,0 +1,291 @@
+"""A message of OpenCode's as events.
+
+A user's message is a prompt for each of its texts. An assistant's message is a step (in old sessions several):
+thoughts, words and calls in the order of its parts, then the results of the calls, as they go to the model. What a step
+used stands in its last part; a message without such a part tells it of itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.base import clean, figure, join_parts
+from harken.events.tally import ATTACHED, BOUNDARY
+from harken.formats.kit.jsonl import Record, encode
+
+from .records import MessagePart, RowMessage, inside, number, text
+
+REMINDER = "reminder"
+"""What kind of injected text it is by which the program tells its model about its own modes."""
+NOTICES = frozenset({REMINDER})
+WHAT_DID_WE_DO = "What did we do so far?"
+"""What goes to the model in the place of a part that asks for a summary."""
+SUBTASK = "The following tool was executed by the user"
+INTERRUPTED = "[Tool execution was interrupted]"
+CLEARED = "[Old tool result content cleared]"
+ABORTED = "MessageAbortedError"
+EARLIEST, LATEST = 10**12, 253_402_300_800_000
+"""Milliseconds between which an instant lies; a message without a time of its own has a small number there."""
+QUIET = ("step-start", "snapshot", "patch", "agent")
+"""Parts that are for the program alone."""
+
+
+def instant(value: Any) -> int | None:
+    """Milliseconds as an instant; None where nobody wrote any down."""
+    found = number(value)
+    return found * 1000 if EARLIEST <= found < LATEST else None
+
+
+def message_events(message: RowMessage, *, spawned: bool = False, as_sent: bool = False) -> list[Event]:
+    """What a message says; nothing where it is neither a user's nor an assistant's. `spawned`: in the session of a
+    sub-agent the user is another agent. `as_sent`: as the program would send it, rather than as it was."""
+    teller = _Teller(message, spawned=spawned, as_sent=as_sent)
+    if message.role == "user":
+        teller.user()
+    elif message.role == "assistant":
+        teller.assistant()
+    return [event.replace(index=place) if place else event for place, event in enumerate(teller.events)]
+
+
+def is_sent(message: RowMessage) -> bool:
+    """Whether the program sends the message: not what failed, unless it was broken off and says something."""
+    error = message.info.get("error")
+    if message.role != "assistant" or not error:
+        return True
+    return inside(error, "name") == ABORTED and any(
+        part.type not in ("step-start", "reasoning") for part in message.parts
+    )
+
+
+class _Teller:
+    def __init__(self, message: RowMessage, *, spawned: bool, as_sent: bool) -> None:
+        self._message, self._spawned, self._as_sent = message, spawned, as_sent
+        self._created = instant(message.created or inside(message.info, "time", "created"))
+        self._model = clean(text(message.info.get("modelID")))
+        self._results: list[Event] = []
+        self._steps = self._finished = 0
+        self.events: list[Event] = []
+
+    def _fields(self, time: Any = None) -> dict[str, Any]:
+        return {"message_id": clean(self._message.id), "time": instant(time) or self._created}
+
+    # -- what stands in the user's place -------------------------------------------------------------------------------
+
+    def user(self) -> None:
+        pictures: list[Image] = []
+        for part in self._message.parts:
+            match _told_as(part):
+                case "text":
+                    self._prompt(part.data, pictures)
+                    pictures = []
+                case "file":
+                    pictures += self._file(part)
+                case "compaction":
+                    about = {key: value for key, value in part.data.items() if key != "type"}
+                    self.events.append(System(subtype=BOUNDARY, metadata=encode(about), **self._fields()))
+                    self._inject(WHAT_DID_WE_DO, "compact_request")
+                case "subtask":
+                    self._inject(SUBTASK, "subtask")
+                case _:
+                    self._other(part)
+        if pictures:
+            self.events.append(Prompt(images=tuple(pictures), **self._who(), **self._fields()))
+
+    def _who(self) -> dict[str, Any]:
+        return {"source": "injected", "origin": "agent"} if self._spawned else {}
+
+    def _prompt(self, data: Record, pictures: list[Image]) -> None:
+        content = clean(text(data.get("text")))
+        if data.get("ignored"):
+            self.events.append(System(subtype="notice", message=content, **self._fields()))
+            return
+        words, images = join_parts([*pictures, content] if content else pictures)
+        if not words and not images:
+            return
+        who = self._who()
+        if data.get("synthetic"):
+            is_reminder = content.lstrip().startswith("<system-reminder>")
+            who = {"source": "injected", "origin": REMINDER if is_reminder else f"{ATTACHED}synthetic"}
+        self.events.append(Prompt(content=words, images=images, **who, **self._fields()))
+
+    def _inject(self, words: str, origin: str) -> None:
+        self.events.append(Prompt(content=words, source="injected", origin=origin, **self._fields()))
+
+    def _file(self, part: MessagePart) -> list[Image]:
+        """A picture or a document that goes along; a text is told by the texts before it."""
+        picture = picture_of(part.data)
+        if picture is None:
+            self._other(part)
+        return [] if picture is None else [picture]
+
+    # -- what the model said and did -----------------------------------------------------------------------------------
+
+    def assistant(self) -> None:
+        info = self._message.info
+        for part in self._message.parts:
+            match _told_as(part):
+                case "step-start":
+                    self._step()
+                case "text":
+                    if content := clean(text(part.data.get("text"))):
+                        time = inside(part.data, "time", "start")
+                        self._say(Response(content=content, model=self._model, **self._fields(time)))
+                case "reasoning":
+                    self._think(part.data)
+                case "tool":
+                    self._call(part.data)
+                case "step-finish":
+                    self._metric(part.data, self._finished)
+                    self._finished += 1
+                case "retry":
+                    self._error(part.data.get("error"))
+                case _:
+                    self._other(part)
+        self._answer()
+        if not self._finished:
+            self._metric(info, 0)
+        if info.get("error"):
+            self._error(info["error"])
+
+    def _step(self) -> None:
+        self._answer()
+        self._steps += 1
+
+    def _answer(self) -> None:
+        self.events += self._results
+        self._results = []
+
+    def _say(self, event: Any) -> None:
+        name = clean(self._message.id)
+        self.events.append(event.replace(api_id=f"{name}/{self._steps}" if self._steps > 1 else name))
+
+    def _think(self, data: Record) -> None:
+        content, seal = clean(text(data.get("text"))), clean(sealed(data.get("metadata")))
+        if content or seal:
+            time = inside(data, "time", "start")
+            self._say(Thinking(content=content, signature=seal, **self._fields(time)))
+
+    def _call(self, data: Record) -> None:
+        state = data.get("state")
+        state = state if isinstance(state, dict) else {}
+        name, call = clean(text(data.get("tool"))), clean(text(data.get("callID")))
+        start, end = inside(state, "time", "start"), inside(state, "time", "end")
+        given = state.get("input")
+        raw = text(state.get("raw")) if not given else ""
+        arguments = raw.encode(errors="replace") if raw else encode(given if given is not None else {})
+        is_providers = bool(inside(data, "metadata", "providerExecuted"))
+        self._say(ToolCall(id=call, name=name, input=arguments, server_tool=is_providers, **self._fields(start)))
+        output, is_error, images = self._outcome(state)
+        if output is not None:
+            self._results.append(
+                ToolResult(
+                    id=call, name=name, output=clean(output), is_error=is_error, images=images, **self._fields(end)
+                )
+            )
+
+    def _outcome(self, state: Record) -> tuple[str | None, bool, tuple[Image, ...]]:
+        """What a tool answered, whether it failed, and its pictures; no text where it has not answered."""
+        match state.get("status"):
+            case "completed":
+                if self._as_sent and inside(state, "time", "compacted"):
+                    return CLEARED, False, ()
+                attached = state.get("attachments")
+                found = map(picture_of, attached if isinstance(attached, list) else [])
+                return _words(state.get("output")), False, tuple(filter(None, found))
+            case "error":
+                kept = inside(state, "metadata", "output")
+                if inside(state, "metadata", "interrupted") is True and isinstance(kept, str):
+                    return kept, False, ()
+                return _words(state.get("error")), True, ()
+            case status if status not in ("pending", "running") and isinstance(state.get("output"), str):
+                return state["output"], False, ()
+        return (INTERRUPTED, True, ()) if self._as_sent else (None, False, ())
+
+    def _metric(self, data: Record, step: int) -> None:
+        """What a request used. A copy of the message in another session has another id, the same time and figures."""
+        tokens = data.get("tokens")
+        tokens = tokens if isinstance(tokens, dict) else {}
+        used: dict[str, Any] = {name: figure(number(inside(tokens, *keys))) or 0 for name, keys in _FIGURES.items()}
+        told = data.get("cost")
+        cost = float(told) if isinstance(told, int | float) else 0.0
+        if not any(used.values()) and not cost:
+            return
+        reasoning = used.pop("reasoning_tokens")
+        used["output_tokens"] = _written(tokens, used, reasoning)
+        done = inside(self._message.info, "time", "completed")
+        self.events.append(
+            Metric(
+                **used,
+                reasoning_tokens=reasoning or None,
+                cost_usd=cost,
+                model=self._model,
+                stop_reason=clean(text(data.get("reason")) or text(data.get("finish"))),
+                request_id=".".join(map(str, (step, *used.values()))),
+                api_id=f"opencode@{self._message.created}",
+                **self._fields(done),
+            )
+        )
+
+    def _error(self, error: Any) -> None:
+        name, words = text(inside(error, "name")), text(inside(error, "data", "message"))
+        message = ": ".join(filter(None, (name, words))) or "the message failed"
+        self.events.append(Error(message=clean(message), **self._fields()))
+
+    def _other(self, part: MessagePart) -> None:
+        if part.type in QUIET:
+            return
+        known = part.type in ("file", "text", "step-finish", "retry", "compaction", "subtask")
+        why = "" if known else f"a part of an unknown type, {clean(part.type)[:40]!r}"
+        if not _told_as(part):
+            why = "a part whose words are no text"
+        self.events.append(Output(raw=encode({"id": part.id, **part.data}), why=why, **self._fields()))
+
+
+def _told_as(part: MessagePart) -> str:
+    """What a part is read as: its type; nothing where its words are no text."""
+    is_damaged = part.type in ("text", "reasoning") and not isinstance(part.data.get("text"), str | None)
+    return "" if is_damaged else part.type
+
+
+def _words(told: Any) -> str:
+    """What a tool answered; what is no text as JSON."""
+    return told if isinstance(told, str) else "" if told is None else encode(told).decode()
+
+
+_FIGURES = {
+    "input_tokens": ("input",),
+    "output_tokens": ("output",),
+    "reasoning_tokens": ("reasoning",),
+    "cache_read_tokens": ("cache", "read"),
+    "cache_write_tokens": ("cache", "write"),
+}
+
+
+def _written(tokens: Record, used: dict[str, int], reasoning: int) -> int:
+    """What the model wrote, its reasoning among it. `output` is without it in new sessions and with it in old ones:
+    where there is a total, that tells."""
+    output = used["output_tokens"]
+    heard = used["input_tokens"] + used["cache_read_tokens"] + used["cache_write_tokens"]
+    rest = number(tokens.get("total")) - heard
+    return rest if output <= rest <= output + reasoning else output + reasoning
+
+
+def picture_of(data: Any) -> Image | None:
+    """The picture or document that a part of type `file` is; None where it is a text, a folder or nothing."""
+    media, url = text(inside(data, "mime")), text(inside(data, "url"))
+    if not url or media.startswith("text/") or media == "application/x-directory":
+        return None
+    if url.startswith("data:"):
+        head, _, content = url.partition(",")
+        return Image(media_type=clean(media), data=clean(content)) if head.endswith(";base64") else None
+    return Image(media_type=clean(media), url=clean(url))
+
+
+def sealed(metadata: Any) -> str:
+    """What a provider needs to know its own reasoning by, as the first one that left something has it."""
+    for provider in metadata.values() if isinstance(metadata, dict) else ():
+        for name in ("signature", "redactedData", "reasoningEncryptedContent"):
+            if found := text(inside(provider, name)):
+                return found
+    return ""
