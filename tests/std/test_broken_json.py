@@ -40,6 +40,7 @@ BROKEN = {
     "cut-off": ('{"a": {"b": "the e', 1, 19),
     "empty": (" \n", 2, 1),
     "deep": ("[" * 5000, 1, 201),
+    "words": ('The log:\n```json\n{"a": 1}\n```', 1, 1),
     "fence": ('```json\n{"a": 1}\n```', 1, 1),
     "html": ("\n<!doctype html><p>No", 2, 1),
     "utf-16": ("\ufeff{}".encode("utf-16-le"), 1, 1),
@@ -85,6 +86,14 @@ MENDED = {
     '{"a": [1, # why\n],}': {"a": [1]},
     '```json\n{"a": 1, "b": "x"}\n```\n': {"a": 1, "b": "x"},
     '```\r\n{"a": 1}': {"a": 1},
+    'Here is [the] log:\n\n```json\n{"a": 1,}\n```\n\nAnything else?\n': {"a": 1},
+    '# Log\nof today\n```\n{"a": "```"}\n```': {"a": "```"},
+    '{"a": "C:\\proj\\src", "b": ["\\d+\\s"], "c": "One.\\n Two."}': {
+        "a": "C:\\proj\\src",
+        "b": ["\\d+\\s"],
+        "c": "One.\n Two.",
+    },
+    '{"a": "in "C:\\proj" now"}': {"a": 'in "C:\\proj" now'},
     '{"a": [NaN, -Infinity, True, False, None]}': {"a": [None, None, True, False, None]},
     "{'a': 'b', 'c': [1, 'd']}": {"a": "b", "c": [1, "d"]},
     "{'a': \"it's\", 'b': None, 'c': ('x', -1.5)}": {"a": "it's", "b": None, "c": ["x", -1.5]},
@@ -145,7 +154,16 @@ def test_utf_16_is_mended() -> None:
         "{'a': 1, 'a': 'it\\'s'}",
         "{'a': {1, 2}, 'b': \"it's\"}",
         '{"a": 1} ``` more',
-        *(text for text, _, _ in (BROKEN["cut-off"], BROKEN["several"], BROKEN["escape"])),
+        *(text for text, _, _ in (BROKEN["cut-off"], BROKEN["several"])),
+        '{"a": "C:\\proj\\new"}',  # a line break, or a folder?
+        '{"a": "src\\components\\Auth.tsx", "b": "src\\types.ts"}',
+        '{"a": "\\d+", "b": "\\bfoo\\b"}',
+        '{"a": "cd .\\src", "b": "type .\\readme.md"}',
+        '{"a": "C:\\proj", "b": "C:\\temp"}',  # the one is no JSON, so that nobody knows what the other means
+        'The log:\n```json\n{"a": 1}\n```\nand\n```json\n{"a": 2}\n```',
+        'The log:\n```json\n{"a": 1}\n```\n{"a": 2}',
+        'The log:\n```json\n{"a": 1}\nand so on',
+        '{"a": 1}\n```\nand so on',
     ],
 )
 def test_what_could_be_read_in_two_ways_is_not_mended(text: str) -> None:

@@ -235,3 +235,42 @@ def test_a_file_that_is_no_session_is_refused(run: Run) -> None:
 def test_a_kind_that_there_is_none_of_is_refused(repo: Repo) -> None:
     with pytest.raises(BadRequest, match="no kind"):
         repo.document("x", kind="std-009")
+
+
+# -- a file ------------------------------------------------------------------------------------------------------------
+
+CODEX = FOLDER / "codex-0.166.0"
+THREADS = [path for name in ("agents", "parallel-agents", "forked") for path in sorted((CODEX / name).rglob("*.jsonl"))]
+
+
+@pytest.mark.parametrize("path", THREADS, ids=lambda path: f"{path.parents[4].name}-{path.stem[-4:]}")
+def test_a_file_of_codex_has_the_agents_and_the_beginning_that_it_has_in_a_store(repo: Repo, path: Path) -> None:
+    list(repo.import_sessions([path.parents[4]]))
+    session = path.stem[-36:]
+
+    assert repo.document(session, name="a").document.data == repo.document(path, name="a").document.data
+
+
+def test_files_of_codex_beside_one_that_are_none_of_its_threads_change_nothing(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / THREADS[0].name
+    path.write_bytes(THREADS[0].read_bytes())
+    alone = repo.document(path).document.data
+    (tmp_path / "rollout-a.jsonl").write_text("no JSON\n")
+    (tmp_path / "rollout-b.jsonl").write_text('{"type": "session_meta", "payload": {"id": "x", "history_base": [1]}}\n')
+    (tmp_path / "rollout-c.jsonl").mkdir()
+
+    assert alone == repo.document(path).document.data
+
+
+def test_a_fork_whose_source_is_nowhere_says_that_its_beginning_is_missing(repo: Repo, tmp_path: Path) -> None:
+    fork = next(path for path in THREADS if b'"history_base":{' in path.read_bytes())
+    path = tmp_path / fork.name
+    path.write_bytes(fork.read_bytes())
+    list(repo.import_sessions([path]))
+
+    source = json.loads(fork.read_bytes().splitlines()[0])["payload"]["history_base"]["thread_id"]
+    expected = ("inherited context", 1, f"{source} is not in this store")
+    for ref in (path, fork.stem[-36:]):
+        assert expected in {(loss.what, loss.count, loss.why) for loss in repo.document(ref).losses}
+    list(repo.import_sessions([fork.parents[4]]))
+    assert "inherited context" not in {loss.what for loss in repo.document(fork.stem[-36:]).losses}

@@ -56,6 +56,18 @@ def test_the_picture_of_what_was_asked_is_lost_with_one_agent() -> None:
     assert {"pictures": 1, "what agents said": 1} == {loss.what: loss.count for loss in made.losses}
 
 
+def test_what_was_asked_behind_calls_is_told_as_moved() -> None:
+    told = Told()
+    told.ask("[Request interrupted by user]", source="injected", origin="interruption")
+    told.result(told.call("Read"), "one")
+    told.ask("Go on.")
+
+    made = exported(told)
+
+    assert "Go on." == made.document.data["user_prompt"]
+    assert {"what agents heard": 1, "the place of what was asked": 1} == {loss.what: loss.count for loss in made.losses}
+
+
 def test_what_was_heard_is_lost_whole_where_nobody_asked_for_anything() -> None:
     told = Told()
     told.ask("Implement the following plan: …", source="injected", origin="plan")

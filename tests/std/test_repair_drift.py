@@ -11,7 +11,7 @@ from harken.formats.std.checking.rules import validate_bytes
 from harken.formats.std.document import dumps, loads
 from harken.formats.std.parts import orchestrator
 from harken.formats.std.repairing.repair import Repaired, repair
-from support.std_documents import multi, single
+from support.std_documents import CHECKER, PLANNER, multi, single
 
 Json = dict[str, Any]
 
@@ -81,14 +81,68 @@ def test_an_orchestrator_that_is_named_by_a_text_does_not_become_a_participant()
     assert names == [one["agent_id"] for one in made["collaboration"]["participants"]]
 
 
-def test_a_message_to_everybody_makes_no_agent_of_that_name() -> None:
+def test_a_message_to_everybody_makes_no_agent_of_that_name_and_becomes_one_to_each() -> None:
     document = multi()
-    document["messages"][0]["to_agent"] = "all"
+    document["collaboration"]["participants"] = ["builder", "checker"]
+    told = {"message_id": "news", "sequence_number": 99, "to_agent": "all", "message_type": "feedback"}
+    document["messages"].append({**document["messages"][0], **told, "payload": {"content": "Begin."}})
 
     made, answer = repaired(document)
 
-    assert document["collaboration"] == made["collaboration"]
-    assert ["messages[0].to_agent"] == [one.path for one in answer.findings if one.level == "error"]
+    assert answer.is_valid
+    assert ["builder", "checker"] == [one["agent_id"] for one in made["collaboration"]["participants"]]
+    assert [("news", "builder"), ("news-2", "checker")] == [
+        (one["message_id"], one["to_agent"]["agent_id"]) for one in made["messages"][-2:]
+    ]
+
+
+def test_a_task_that_is_given_to_several_agents_stays_an_error() -> None:
+    document = multi()
+    document["messages"][0]["to_agent"] = ["builder", "checker"]
+
+    made, answer = repaired(document)
+
+    assert (False, document["messages"]) == (answer.is_valid, made["messages"])
+
+
+def test_a_message_to_several_agents_becomes_one_to_each_and_replies_follow() -> None:
+    document = multi()
+    first = {**document["messages"][0], "message_type": "feedback", "payload": {"content": "Mind the clock."}}
+    first |= {"message_id": "{0}", "sequence_number": 1, "to_agent": ["builder", "checker"]}
+    reply = {**first, "message_id": "yes", "sequence_number": 2, "from_agent": CHECKER, "to_agent": PLANNER}
+    document["messages"] = [first, reply | {"reply_to": "{0}"}]
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert [("{0}", 1, "builder"), ("{0}-2", 2, "checker"), ("yes", 3, "lead")] == [
+        (one["message_id"], one["sequence_number"], one["to_agent"]["agent_id"]) for one in made["messages"]
+    ]
+    assert ("{0}-2", ["builder", "checker"]) == (
+        made["messages"][2]["reply_to"],
+        made["messages"][0]["x_harken_old_to_agent"],
+    )
+    (told,) = said(answer, "messages[0].to_agent")[:1]
+    assert 'a message has one hearer: it stands here once for each of 2 ("{0}", "{0}-2")' in told[0]
+
+
+def test_numbers_that_the_counts_of_agents_lack_are_counted_or_left_of_the_total() -> None:
+    document = multi()
+    document["summary"]["agent_counts"] = {"orchestrators": 1, "workers": 1, "specialists": 0, "total": 3}
+    made, answer = repaired(document)
+    assert (True, 1) == (answer.is_valid, made["summary"]["agent_counts"]["validators"])
+
+    document["summary"]["agent_counts"] = {"orchestrators": 1}
+    assert not repaired(document)[1].is_valid
+
+    team = document["collaboration"]
+    team["orchestrator"] = team["orchestrator"] | {"role_category": "orchestrator"}
+    team["participants"] = [one | {"role_category": "worker"} for one in team["participants"]]
+    made, answer = repaired(document)
+    assert answer.is_valid
+    assert {"orchestrators": 1, "workers": 2, "validators": 0, "specialists": 0, "total": 3} == made["summary"][
+        "agent_counts"
+    ]
 
 
 def test_an_orchestrator_that_is_named_by_its_type_is_the_participant_of_that_type() -> None:

@@ -120,3 +120,52 @@ def test_of_nested_calls_with_one_id_the_one_that_names_the_sub_session_is_liste
     done = json.loads(repair(json.dumps(document).encode(), NAME).data)
 
     assert nested | {"x_harken_owner": "builder"} == done["tool_calls"][-1]
+
+
+# -- calls that are numbered anew in each sub-session ------------------------------------------------------------------
+
+
+def numbered_anew() -> dict[str, Any]:
+    document = multi()
+    for sub in document["sub_sessions"]:
+        sub["tool_calls"] = [call("tool-001", 20), call("tool-002", 21, parent_call_id="tool-001")]
+        sub["x_harken_conversation"] = [{"call": "tool-001"}, {"result": "tool-001"}]
+        sub["key_call_ids"] = ["tool-002"]
+        sub["tool_calls"][0]["input"]["params"] = {"call_id": "tool-001"}
+    return document
+
+
+def test_calls_that_each_sub_session_numbers_anew_get_ids_of_their_own_and_what_names_them_follows() -> None:
+    document = numbered_anew()
+
+    done = mended(document)
+
+    made = json.loads(done.data)
+    assert [one["call_id"] for one in document["tool_calls"]] == [one["call_id"] for one in made["tool_calls"]]
+    for sub, was in zip(made["sub_sessions"], document["sub_sessions"], strict=True):
+        own = sub["sub_session_id"]
+        first, second = sub["tool_calls"]
+        assert [f"{own}/tool-001", f"{own}/tool-002"] == [first["call_id"], second["call_id"]]
+        assert ["tool-001", f"{own}/tool-001"] == [first["x_harken_old_call_id"], second["parent_call_id"]]
+        assert [{"call": f"{own}/tool-001"}, {"result": f"{own}/tool-001"}] == sub["x_harken_conversation"]
+        assert [f"{own}/tool-002"] == sub["key_call_ids"]
+        assert {"call_id": "tool-001"} == first["input"]["params"]
+        assert was["triggered_by_call_id"] == sub["triggered_by_call_id"]
+    told = [(one.path, one.derived) for one in done.changes if one.rule == "duplicate-id"]
+    assert ("sub_sessions[0].tool_calls[0].call_id", True) == told[0]
+    assert 4 == len(told)
+
+
+def test_an_id_that_an_annotation_may_mean_or_that_stands_twice_in_a_sub_session_stays() -> None:
+    document = multi()
+    for sub in document["sub_sessions"]:
+        sub["tool_calls"] = [call("work-001", 20), call("work-002", 21)]
+    document["sub_sessions"][1]["tool_calls"].append(call("work-002", 22))
+    note = {"annotation_id": "note-1", "phase_type": "execute", "annotated_by": "agent", "confidence": "high"}
+    note |= {"tool_call_range": {"start_call_id": "work-001", "end_call_id": "work-001"}}
+    document["phase_annotations"] = [note]
+
+    done = repair(json.dumps(document).encode(), NAME)
+
+    ids = [one["call_id"] for sub in json.loads(done.data)["sub_sessions"] for one in sub["tool_calls"]]
+    assert ["work-001", "work-002", "work-001", "work-002", "work-002"] == ids

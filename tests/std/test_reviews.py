@@ -24,6 +24,15 @@ STATED = {
     '"Is it approved?" you asked. Changes requested.': "changes_requested",
     "> Verdict: rejected\n\nThat was last time. Approved.": "approved",
     "✅ Approved": "approved",
+    "Approved with minor remarks.": "approved",
+    "The change is approved.": "approved",
+    "Overall, this PR is rejected.": "rejected",
+    "I have approved it.": "approved",
+    "So the work is now approved, with two remarks.": "approved",
+    "Rejected inputs are logged. Changes requested.": "changes_requested",
+    '{"review": {"status": "changes_requested"}}': "changes_requested",
+    "Final status: approved": "approved",
+    "My verdict on this is: approved": "approved",
 }
 NOT_STATED = (
     "",
@@ -45,6 +54,17 @@ NOT_STATED = (
     "Verdict: approved\nVerdict: rejected",
     "```\nprint('approved')\n```",
     "Verdict: not approved",
+    "Bad input is rejected.",
+    "Bad input is rejected with a clear error; the tests pass.",
+    "Requests without a token are rejected.",
+    "Rejected requests now return 400.",
+    "Approved plugins are loaded first.",
+    "The parser rejected three files.",
+    "With a bad token it is rejected with a clear error.",
+    "It is rejected with a clear error.",
+    "The handler sets status: rejected in the database.",
+    "The list of changes requested by the user is long.",
+    "I looked at how orders are approved and rejected.",
 )
 
 

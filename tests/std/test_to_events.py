@@ -30,7 +30,8 @@ def told(events: list[Event]) -> list[tuple[str, str, str]]:
 
 
 def without_fields(events: list[Event]) -> list[Event]:
-    """All but the record of fields that no event tells: a repair adds one, `updated_at`."""
+    """All but the record of fields that no event tells: a repair adds one, `updated_at`, and what nobody leads
+    is counted otherwise than the summary says."""
     return [event for event in events if event.message_id != "fields"]
 
 
@@ -208,7 +209,7 @@ def test_where_nobody_is_listed_whoever_gives_the_first_task_is_the_main_agent()
     leader = document.pop("collaboration")["orchestrator"]["agent_id"]
     repaired = repair(json.dumps(document).encode()).data
 
-    assert told(read(document)) == told(without_fields(events_of(repaired)))
+    assert told(without_fields(read(document))) == told(without_fields(events_of(repaired)))
     assert leader == read(document)[0].agent_id
 
 
@@ -222,7 +223,7 @@ def test_an_orchestrator_that_nobody_named_gives_the_tasks_where_participants_we
         document["messages"] = [{names.get(key, key): one[key] for key in one} for one in document["messages"]]
     repaired = repair(json.dumps(document).encode()).data
 
-    heard = [event for event in read(document) if event.message_id != "@shape"]
+    heard = [event for event in without_fields(read(document)) if event.message_id != "@shape"]
 
     assert leader == json.loads(repaired)["collaboration"]["orchestrator"]
     assert told(read(multi())) == told(heard) == told(without_fields(events_of(repaired)))
@@ -821,3 +822,78 @@ def test_a_record_that_waits_for_many_asks_for_each_once() -> None:
     stories = [[record("last", 0, after)], *([record(name, place + 1)] for place, name in enumerate(names))]
     assert [*names, "last"] == [event.message_id for event in in_order(stories)]
     assert len(names) == after.asked
+
+
+def told_to(event: Event) -> str:
+    return event.agent_id
+
+
+# -- messages to several agents ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hearers", ["all", "*", ["builder", "checker"], [BUILDER, CHECKER]])
+def test_a_message_to_several_agents_is_heard_by_each_of_them(hearers: Any) -> None:
+    document = multi()
+    document["messages"].append(message("feedback", PLANNER, hearers, {"content": "Mind the clock."}))
+
+    heard = [event for event in read(document) if isinstance(event, Prompt) and "Mind the clock." in event.content]
+
+    assert ["builder", "checker"] == sorted(event.agent_id for event in heard)
+    assert len(heard) == len({event.message_id for event in heard})
+    assert {"lead", "builder", "checker"} == {event.agent_id for event in read(document)}
+    chains = side_chains(json.dumps(document).encode())
+    own = [event for lines in chains.values() for event in events_of(lines) if event in heard]
+    assert sorted(heard, key=told_to) == sorted(own, key=told_to)
+
+
+def test_an_agent_that_is_called_all_hears_alone_what_is_told_to_it() -> None:
+    document = multi()
+    document["collaboration"]["participants"].append({"agent_id": "all", "agent_type": "developer"})
+    document["messages"].append(message("feedback", PLANNER, {"agent_id": "all"}, {"content": "Mind the clock."}))
+
+    heard = [event for event in read(document) if isinstance(event, Prompt) and "Mind the clock." in event.content]
+
+    assert ["all"] == [event.agent_id for event in heard]
+
+
+def test_a_message_to_everybody_is_heard_by_each_of_sixty_agents() -> None:
+    document = multi()
+    names = [f"worker-{number}" for number in range(60)]
+    document["collaboration"]["participants"] += [{"agent_id": name, "agent_type": "developer"} for name in names]
+    document["messages"].append(message("feedback", PLANNER, "all", {"content": "Mind the clock."}))
+
+    heard = [event for event in read(document) if isinstance(event, Prompt) and "Mind the clock." in event.content]
+
+    assert {"builder", "checker", *names} == {event.agent_id for event in heard}
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_what_is_too_much_to_be_heard_by_everybody_is_kept_and_told(is_list: bool) -> None:
+    document = multi()
+    names = [f"worker-{number}" for number in range(2000)]
+    document["collaboration"]["participants"] += [{"agent_id": name, "agent_type": "developer"} for name in names]
+    long = message("feedback", PLANNER, names if is_list else "all", {"content": "Mind the clock. " * 1000})
+    document["messages"].append(long)
+
+    events = read(document)
+
+    said = [event for event in events if isinstance(event, PieceOfText) and "Mind the clock." in event.content]
+    assert ["lead"] == [event.agent_id for event in said]
+    assert [] == [event for event in events if isinstance(event, Prompt) and "Mind the clock." in event.content]
+    [kept] = [event for event in events if isinstance(event, Output) and event.why]
+    assert long == json.loads(kept.raw)
+    assert f"a message to {2000 if is_list else 2002} agents is in the transcript of none of them" in kept.why
+    chains = side_chains(json.dumps(document).encode())
+    assert not any(b"Mind the clock." in lines for lines in chains.values())
+
+
+@pytest.mark.parametrize("key", ["to", "recipient"])
+def test_a_message_that_names_several_hearers_under_another_key_is_heard_by_each(key: str) -> None:
+    document = multi()
+    document["messages"].append(message("feedback", PLANNER, "", {"content": "Mind the clock."}))
+    del document["messages"][-1]["to_agent"]
+    document["messages"][-1][key] = ["builder", "checker"]
+
+    heard = [event for event in read(document) if isinstance(event, Prompt) and "Mind the clock." in event.content]
+
+    assert ["builder", "checker"] == sorted(event.agent_id for event in heard)

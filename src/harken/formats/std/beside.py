@@ -3,16 +3,19 @@ that nobody knows. An import keeps them as one record, so that an export has the
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harken.events import Event, Output
 
-from .arguments import params_of
 from .checking.rules import validate
 from .document import Document, Json, kind_of
 from .findings import OLD
+from .json_text import loads_kept
 from .models import MultiAgentSessionSummary
-from .parts import inner, text, values, with_error
+from .parts import asked_of, error_words, inner, number, text, values, with_error
+from .summary import computed_summary
 
 _KEY = "x_harken_fields"
 _START = b'{"type":"session_document","x_harken_fields":'
@@ -58,11 +61,14 @@ _OF_CALL = frozenset(
     ]
 )
 _OF_OUTPUT = frozenset({"status", "result", "error"})
+_SECOND = 1000
+"""In milliseconds."""
 _COUNTED_CALLS = frozenset({"tool_uses", "tools_breakdown"})
 _ASKED_OF_AGENT = frozenset({"subagent_type", "tool_uses"})
-_OF_AGENT = _COUNTED_CALLS | {"subagent_type", "sub_session_id"}
-"""What is counted of an agent whose calls are recorded, and told of it."""
+_OF_AGENT = frozenset({"subagent_type", "sub_session_id"})
+"""What is told of an agent whose calls are recorded."""
 _SET_ASIDE = OLD + "call"
+_CALL_PATH = re.compile(r"(?:sub_sessions\[(\d+)\]\.)?tool_calls\[(\d+)\]")
 
 
 def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -> Json:
@@ -76,7 +82,7 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
     found = {
         "fields": fields,
-        "summary": {key: value for key, value in inner(data, "summary").items() if key not in _COUNTED},
+        "summary": _said_otherwise(inner(data, "summary"), computed_summary(data)),
         "agent": {key: value for key, value in inner(data, "agent").items() if key != "model_id"},
         "annotations": annotations,
         "calls": {name: kept for name, kept in kept_calls.items() if kept},
@@ -85,13 +91,14 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     return {"type": "session_document", _KEY: kept} if kept else {}
 
 
-def _recorded(data: Json) -> frozenset[str]:
-    """The sub-sessions that have calls, and the calls that began them."""
-    subs = [sub for sub in values(data.get("sub_sessions")) if sub.get("tool_calls")]
-    return frozenset(text(sub, key) for sub in subs for key in ("sub_session_id", "triggered_by_call_id")) - {""}
+def _recorded(data: Json) -> dict[str, int]:
+    """How many calls are recorded in each sub-session that has any, by its id and by that of the call that began it."""
+    counts = [(sub, len(values(sub.get("tool_calls")))) for sub in values(data.get("sub_sessions"))]
+    named = {text(sub, key): count for sub, count in counts for key in ("sub_session_id", "triggered_by_call_id")}
+    return {name: count for name, count in named.items() if name and count}
 
 
-def _call(call: Json, recorded: frozenset[str]) -> Json:
+def _call(call: Json, recorded: Mapping[str, int]) -> Json:
     """What a call says beside its arguments and the words of its result."""
     kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL}
     given, output, info = inner(call, "input"), inner(call, "output"), inner(call, "subagent_info")
@@ -100,19 +107,25 @@ def _call(call: Json, recorded: frozenset[str]) -> Json:
         kept["input"] = {
             key: value for key, value in given.items() if key != "params" and (key, value) != ("description", told)
         }
+        if asked_of(given) != given["params"] and isinstance(given["params"], dict):
+            kept["input"]["params"] = given["params"]
     kept["output"] = {key: value for key, value in output.items() if key not in _OF_OUTPUT}
     kept["output"] |= _words_of(output)
-    is_recorded = not recorded.isdisjoint((text(info, "sub_session_id"), text(call, "call_id")))
-    of_agent = _OF_AGENT if is_recorded else {"sub_session_id"}
-    kept["subagent_info"] = {key: value for key, value in info.items() if key not in of_agent}
+    count = recorded.get(text(info, "sub_session_id")) or recorded.get(text(call, "call_id"))
+    of_agent = _OF_AGENT if count else {"sub_session_id"}
+    kept["subagent_info"] = {
+        key: value for key, value in info.items() if key not in of_agent and (key, value) != ("tool_uses", count)
+    }
     return {key: value for key, value in kept.items() if value not in (None, {})}
 
 
 def _words_of(output: Json) -> Json:
     """The result and the error of a call that are more than the words of both."""
-    result, error = inner(output, "result"), text(output, "error")
+    result, error = inner(output, "result"), error_words(output)
     is_two = bool(result and error) and with_error(text(result, "display"), error) != text(result, "display")
     kept = {"result": result} if is_two or result.keys() - {"display"} else {}
+    if output.get("error") is not None and not isinstance(output["error"], str):
+        kept[OLD + "error"] = output["error"]  # the standard has a text there
     return {**kept, "error": error} if is_two else kept
 
 
@@ -124,7 +137,7 @@ def is_beside(event: Event) -> bool:
 def beside_among(events: Iterable[Event]) -> Json:
     """What is kept of the document of a session; empty where the session is of none, or of several."""
     found = [event.raw for event in events if isinstance(event, Output) and is_beside(event)]
-    return inner(params_of(found[0]), _KEY) if len(found) == 1 else {}
+    return inner(loads_kept(found[0]), _KEY) if len(found) == 1 else {}
 
 
 def annotations_in(beside: Json) -> frozenset[str]:
@@ -144,8 +157,21 @@ def with_beside(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
     if not beside:
         return data
     made = _laid(data, beside, records)
-    wrong = {one.path for one in validate(Document(data=made, kind=kind_of(made))) if one.level == "error"}
-    return _laid(data, _aside(beside, wrong), records) if wrong else made
+    if not (wrong := _wrong_paths(made)):
+        return made
+    calls = {records.get(name, "") for name in _calls_at(made, wrong)}
+    return _laid(data, _aside(beside, wrong, calls), records)
+
+
+def _wrong_paths(made: Json) -> set[str]:
+    return {one.path for one in validate(Document(data=made, kind=kind_of(made))) if one.level == "error"}
+
+
+def _calls_at(made: Json, paths: set[str]) -> set[str]:
+    """The ids of the calls in which these paths lie."""
+    places = [found.groups() for path in paths if (found := _CALL_PATH.match(path))]
+    lists = [(made if sub is None else made["sub_sessions"][int(sub)], int(at)) for sub, at in places]
+    return {text(holder["tool_calls"][at], "call_id") for holder, at in lists}
 
 
 def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
@@ -156,7 +182,7 @@ def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
 
     made = {key: value for key, value in inner(beside, "fields").items() if key not in _TOLD}
     made = {**made, **data, "tool_calls": laid(data["tool_calls"])}
-    made["summary"] = {**inner(beside, "summary"), **data["summary"]}
+    made["summary"] = _with_summary(data["summary"], inner(beside, "summary"))
     if "sub_sessions" in data:
         made["sub_sessions"] = [{**sub, "tool_calls": laid(sub["tool_calls"])} for sub in data["sub_sessions"]]
     if agent := inner(beside, "agent"):
@@ -164,11 +190,39 @@ def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
     return {**{key: made[key] for key in data}, **made}
 
 
+def _with_summary(counted: Json, said: Json) -> Json:
+    """The summary as it is counted, and beside it what the document said otherwise: a file that no call wrote, an error
+    that no call was."""
+    made = {**{key: value for key, value in said.items() if key not in _COUNTED}, **counted}
+    for key, value in _said_otherwise(said, counted).items():
+        if key in _COUNTED:
+            made.setdefault(OLD + key, value)
+    return made
+
+
+def _said_otherwise(said: Json, counted: Json) -> Json:
+    """What a summary says that is not counted, or counted otherwise."""
+    return {
+        key: value
+        for key, value in said.items()
+        if key not in _COUNTED
+        or not (value in (None, [], {}) or value == counted.get(key) or _is_near(value, counted.get(key)))
+    }
+
+
+def _is_near(said: object, counted: object) -> bool:
+    """Whether two numbers are the same but for a rounded second; of none, 0 is as much as nothing said."""
+    first, second = number(said), number(counted or 0)
+    if first is None or second is None:
+        return False
+    return first == second or (abs(first - second) < _SECOND and min(first, second) >= _SECOND)
+
+
 def _with(call: Json, kept: Json) -> Json:
     made = {**kept, **call}
     for key in ("input", "output"):
         if key in call and (more := inner(kept, key)):
-            made[key] = {**more, **call[key], **{name: more[name] for name in ("result", "error") if name in more}}
+            made[key] = {**more, **call[key], **more}  # what is kept is what the event has otherwise
         elif key not in call:
             made.pop(key, None)
     if info := inner(kept, "subagent_info"):
@@ -180,18 +234,40 @@ def _with(call: Json, kept: Json) -> Json:
 
 def _with_agent(info: Json, kept: Json) -> Json:
     """What a call says of its agent. Where no call of the agent is recorded, the document alone knows how many it made;
-    else they are counted."""
-    known = _COUNTED_CALLS | info.keys() if info.get("tool_uses") else info.keys() - _COUNTED_CALLS
-    return {**info, **{key: value for key, value in kept.items() if key not in known}}
+    else they are counted, and a document that counts otherwise is kept beside that."""
+    if not info.get("tool_uses"):
+        known = info.keys() - _COUNTED_CALLS
+        return {**info, **{key: value for key, value in kept.items() if key not in known}}
+    made = {**info, **{key: value for key, value in kept.items() if key not in info.keys() | _COUNTED_CALLS}}
+    for key in sorted(_COUNTED_CALLS & kept.keys()):
+        if key not in info and _counts(kept[key]).total() == info["tool_uses"]:
+            made[key] = kept[key]
+        elif kept[key] != info.get(key) and (key not in info or _counts(kept[key]) != _counts(info[key])):
+            made[OLD + key] = kept[key]
+    return made
 
 
-def _aside(beside: Json, wrong: set[str]) -> Json:
-    """The same with what is at these paths under names that the standard does not have."""
+def _counts(breakdown: object) -> Counter[str]:
+    """How many calls of each tool there were; a number is of all of them."""
+    if not isinstance(breakdown, list):
+        return Counter({"": breakdown} if isinstance(breakdown, int) else {})
+    found = Counter[str]()
+    for one in values(breakdown):
+        found[text(one, "tool_name")] += int(number(one.get("count")) or 0)
+    return found
+
+
+def _aside(beside: Json, wrong: set[str], wrong_calls: set[str]) -> Json:
+    """The same with what is at these paths, and in the calls of these records, under names that the standard does not
+    have."""
     tops = {path.partition(".")[0].partition("[")[0] for path in wrong}
     fields = {OLD + key if key in tops else key: value for key, value in inner(beside, "fields").items()}
     made = {**beside, "fields": fields}
     if "agent" in tops:
         made["fields"][OLD + "agent"] = made.pop("agent", None)
-    if tops & {"tool_calls", "sub_sessions"} and (calls := inner(beside, "calls")):
-        made["calls"] = {name: kept if _SET_ASIDE in kept else {_SET_ASIDE: kept} for name, kept in calls.items()}
+    if calls := inner(beside, "calls"):
+        made["calls"] = {
+            name: {_SET_ASIDE: kept} if name in wrong_calls and _SET_ASIDE not in kept else kept
+            for name, kept in calls.items()
+        }
     return made

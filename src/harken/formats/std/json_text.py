@@ -25,10 +25,12 @@ Json = dict[str, Any]
 DEEPEST = 200
 """How deep objects and lists may lie in one another: more than any session has, and less than any program stumbles
 over."""
+_DEEPER = 8
+"""Levels that a record of an import has around a part of a document."""
 _HINT = "`harken std validate` says where, and what may be the cause"
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes, deepest: int = DEEPEST) -> Any:
     """The value; `BadRecord` where there is none, or one that no program could hold."""
     body = data.removeprefix(codecs.BOM_UTF8)
     depth = nesting(body)
@@ -36,9 +38,19 @@ def loads(data: bytes) -> Any:
         value = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         value = _decoded_slowly(body)
-    if depth > DEEPEST:
+    if depth > deepest:
         raise _too_deep()
     return value
+
+
+def loads_kept(data: bytes) -> Json:
+    """The object of a record that an import made of a part of a document: it may lie some levels deeper there than
+    documents may. Empty where it is none."""
+    try:
+        value = loads(data, DEEPEST + _DEEPER)
+    except BadRecord:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _decoded_slowly(body: bytes) -> Any:
@@ -60,6 +72,12 @@ def dumps(value: Any) -> bytes:
     """The bytes of a JSON value; a lone surrogate is written as the escape that it was read from."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def compact(value: object) -> bytes:
+    """A value as JSON on one line; a lone surrogate as the escape that it was read from."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def decoded(data: bytes) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 from harken import clock
 
 from .document import Json
+from .json_text import compact
 from .models import AGENT_TYPES, ReviewerOutput, output_model
+from .spellings import known_duration, known_status
 
 _UNCOUNTED = ("x_harken_owner", "x_harken_derived")
 """Marks of a call among the main ones that the main agent did not make."""
@@ -56,31 +58,85 @@ def instant(value: object, key: str) -> int | None:
 def call_began(call: object) -> int | None:
     """When a call was made: as it says, or by when it ended and how long it took."""
     began, ended = instant(call, "started_at"), instant(call, "ended_at")
-    return began if began is not None or ended is None else ended - _took(call) if _took(call) else None
+    return began if began is not None or ended is None else _apart(ended, -_took(call))
 
 
 def call_ended(call: object) -> int | None:
     """When a call had its answer: as it says, or by when it was made and how long it took."""
     began, ended = instant(call, "started_at"), instant(call, "ended_at")
-    return ended if ended is not None or began is None else began + _took(call) if _took(call) else None
+    return ended if ended is not None or began is None else _apart(began, _took(call))
+
+
+def _apart(when: int, took: int) -> int | None:
+    """The instant so long behind another, or before it; None where nobody knows how long, or no calendar has it."""
+    return when + took if took and clock.in_calendar(when + took) else None
 
 
 def _took(call: object) -> int:
     """How long a call took; 0 where it does not say, or says what cannot be."""
-    told = call.get("duration_ms") if isinstance(call, dict) else None
-    if not isinstance(told, int | float) or isinstance(told, bool):
-        return 0
-    return round(told * 1000) if 0 < told < _LONGEST else 0
+    told = call_duration(call) if isinstance(call, dict) else None
+    return round(told * 1000) if told is not None and 0 < told < _LONGEST else 0
 
 
 _LONGEST = 1e12
 """Milliseconds: more than thirty years are no call's."""
 
 
+def call_duration(call: Json) -> float | None:
+    """The milliseconds that a call says it took: as a number, or as a text like `1.2s`, which may stand elsewhere."""
+    found = number(call.get("duration_ms"))
+    texts = (known_duration(call.get(key)) for key in ("duration_ms", *DURATIONS))
+    return found if found is not None else next((said for said in texts if said is not None), None)
+
+
+DURATIONS = ("duration", "elapsed", "time_taken")
+"""Other names of `duration_ms`, for texts: a number there has no unit."""
+CALL_IDS = ("id", "tool_call_id", "tool_use_id")
+TOOL_NAMES = ("tool", "name", "function")
+"""Other names of `call_id` and `tool_name`; a `function` may be an object with a name and its arguments."""
+CALL_STARTS = ("timestamp", "time", "start_time", "startTime", "start", "created_at")
+CALL_ENDS = ("end_time", "endTime", "finished_at", "completed_at", "end")
+"""Other names of a call's `started_at` and `ended_at`."""
+ARGUMENTS = ("params", "arguments", "args", "parameters")
+"""Names of what stands in `input.params`, in a call without `input`."""
+
+
+def asked_of(given: Json) -> Any:
+    """What a call was asked, by its `input`: its params, with the command that stands beside them; where there are
+    none, with what it says that it is for."""
+    params = given.get("params")
+    if not isinstance(params, dict | None):
+        return params
+    beside = {"command": text(given, "raw_command")}
+    if not params:
+        beside["description"] = text(given, "description")
+    found = {key: said for key, said in beside.items() if said and key not in (params or {})}
+    return {**(params or {}), **found} if found else params
+
+
+def call_outcome(output: Json) -> str:
+    """How a call went by what its output says in whatever words: `success` or `failed`; empty where it does not say."""
+    said = output.get("status")
+    if (known := known_status(said)) is not None:
+        return "failed" if known == "failed" else "success"
+    for flag in (said, output.get("success")):
+        if isinstance(flag, bool):
+            return "success" if flag else "failed"
+    if isinstance(code := output.get("exit_code"), int) and not isinstance(code, bool):
+        return "failed" if code else "success"
+    return "failed" if output.get("error") else ""
+
+
 def begun(data: Json) -> int | None:
     """When a session began; many say so in `started_at`."""
     created = instant(data, "created_at")
     return instant(data, "started_at") if created is None else created
+
+
+def over(part: Json) -> int | None:
+    """When a session or a sub-session ended; some say so under other names."""
+    said = (instant(part, key) for key in ("completed_at", "ended_at", "end_time", "finished_at"))
+    return next((when for when in said if when is not None), None)
 
 
 STARTS = ("start", "from", "first", "begin", "start_id", "startCallId", "start_tool_call_id")
@@ -243,6 +299,12 @@ def is_review(sub: Json, requested: set[str]) -> bool:
         return True
     names = (text(agent, "agent_type"), text(agent, "agent_id"), text(sub, "x_harken_name"))
     return any("review" in name.lower() for name in names)
+
+
+def error_words(output: Json) -> str:
+    """The error of an output as text: an object is told as the JSON that it is."""
+    error = output.get("error")
+    return error if isinstance(error, str) else "" if error is None else compact(error).decode()
 
 
 def with_error(said: str, error: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from harken.events import Event, Output
 
-from .arguments import params_of
 from .categories import tool_category
 from .document import Json
+from .json_text import loads_kept
 from .models import CATEGORIES
 from .parts import inner, text, values
 
@@ -49,7 +49,7 @@ def is_skeleton(event: Event) -> bool:
 def skeleton_among(events: Iterable[Event]) -> Json:
     """What the document of a session said beside its events; empty where the session is of none, or of several."""
     found = [event.raw for event in events if isinstance(event, Output) and is_skeleton(event)]
-    return inner(params_of(found[0]), _KEY) if len(found) == 1 else {}
+    return inner(loads_kept(found[0]), _KEY) if len(found) == 1 else {}
 
 
 def subs_by_agent(skeleton: Json) -> dict[str, list[Json]]:

@@ -14,14 +14,22 @@ from .model_base import STATUSES, Status
 _MEANINGS = {
     "good": """
         success successful succeeded succeed completed complete done finished finish ok okay passed pass resolved closed
-        delivered 成功 完成 已完成 通过 已通过
+        delivered 成功 完成 已完成 通过 已通过 执行成功 完了 成功しました 완료 성공
+        erledigt abgeschlossen fertig erfolgreich completado terminado éxito exitoso terminé réussi succès
+        concluído sucesso выполнено завершено успешно
     """,
-    "bad": "failed failure fail error errored crashed timeout timed_out exception 失败 错误 出错",
+    "bad": """
+        failed failure fail error errored crashed timeout timed_out exception 失败 错误 出错 执行失败 失敗 エラー 실패
+        fehlgeschlagen fehler gescheitert fallido fallado échoué échec erreur falhou falha ошибка неудача
+    """,
     "running": """
         in_progress inprogress running active ongoing started working processing wip pending todo open
-        进行中 执行中 处理中
+        进行中 执行中 处理中 進行中 実行中 진행중 in_arbeit läuft en_curso en_progreso en_cours em_andamento в_процессе
     """,
-    "stopped": "aborted abort cancelled canceled cancel interrupted stopped killed terminated 中止 取消 已取消",
+    "stopped": """
+        aborted abort cancelled canceled cancel interrupted stopped killed terminated 中止 取消 已取消
+        中断 キャンセル 취소 abgebrochen cancelado annulé отменено
+    """,
     "half": "partial partially partially_completed partial_success incomplete 部分完成",
 }
 _MEANING = {word: meaning for meaning, words in _MEANINGS.items() for word in words.split()}
@@ -156,9 +164,20 @@ def _from_digits(text: str) -> str | None:
     return f"{date}T{int(found['hour']):02}:{found['minute']}:{found['second'] or '00'}{part}{zone}"
 
 
+_MAIL = re.compile(r"([A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}(:\d{2})?( (GMT|UTC|Z|[+-]\d{4}))?")
+"""The date of mail and of HTTP, with a zone that means one thing: `CST` has three meanings."""
+_BROWSER = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2}) GMT([+-]\d{4})( \(.*\))?")
+"""What a date of JavaScript says of itself."""
+
+
 def _from_words(text: str) -> str | None:
     """Dates with the name of a month: that of mail and of HTTP, and as people write them."""
     try:
+        if found := _BROWSER.fullmatch(text):
+            moment = datetime.strptime(" ".join(found.groups()[:2]), "%b %d %Y %H:%M:%S %z")
+            return moment.isoformat().replace("+00:00", "Z")
+        if not _MAIL.fullmatch(text):
+            return _from_people(text)
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return _from_people(text)
@@ -172,6 +191,14 @@ def _from_people(text: str) -> str | None:
         except ValueError:
             continue
     return None
+
+
+_NOTHING = frozenset(["", "-", "--", "?", "n/a", "na", "none", "null", "nil", "unknown", "tbd", "未知", "无"])
+
+
+def says_nothing(value: object) -> bool:
+    """Whether a text stands where nothing was to be said."""
+    return isinstance(value, str) and value.strip().lower() in _NOTHING
 
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?")

@@ -10,7 +10,7 @@ from typing import Any
 
 from .document import Json, kind_of
 from .models import VERDICTS
-from .parts import agents, begun, inner, instant, is_review, number, own_calls, requested_reviews, text, values
+from .parts import agents, begun, inner, instant, is_review, number, over, own_calls, requested_reviews, text, values
 from .spellings import known_word
 from .written_files import written_files
 
@@ -69,7 +69,7 @@ def known_summary(data: Json) -> Json:
 def total_duration(data: Json) -> int | None:
     """Milliseconds from `created_at` to `completed_at`; where one is not known, from the first or to the last instant
     that is."""
-    start, end = begun(data), instant(data, "completed_at")
+    start, end = begun(data), over(data)
     if start is None or end is None:
         spans = [span for call in values(data.get("tool_calls")) if (span := call_span(call))]
         spans += [span for sub in values(data.get("sub_sessions")) if (span := sub_span(sub))]
@@ -92,7 +92,7 @@ def call_span(call: Json) -> FromTo | None:
 
 def sub_span(sub: Json) -> FromTo | None:
     """From when to when a sub-session took; one that did not end, to its last instant that is known."""
-    start, end = instant(sub, "started_at"), instant(sub, "completed_at")
+    start, end = instant(sub, "started_at"), over(sub)
     if start is None or end is None:
         spans = [span for call in values(sub.get("tool_calls")) if (span := call_span(call))]
         start = min((span[0] for span in spans), default=None) if start is None else start

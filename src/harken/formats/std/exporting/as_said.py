@@ -4,9 +4,10 @@ times, statuses, tasks, outputs and messages are what it said, not what its even
 from __future__ import annotations
 
 from harken.formats.std.document import Json
+from harken.formats.std.findings import OLD
 from harken.formats.std.models import PATTERNS, Status
 from harken.formats.std.parts import inner, instant, text, values
-from harken.formats.std.spellings import known_status
+from harken.formats.std.spellings import is_stopped, known_status
 
 from .spawning import SpawnedAgent
 
@@ -26,7 +27,7 @@ class AsSaid:
 
     def head(self, head: Json) -> Json:
         """The times of the session."""
-        return self._timed(head, {"created_at": self._said, "completed_at": self._said}, "")
+        return self._timed(head, {"created_at": self._said, "completed_at": self._said}, "") | _stopped(self._said)
 
     def collaboration(self, made: Json) -> Json:
         """Who took part, with all that is said of each, and how they worked together."""
@@ -39,7 +40,11 @@ class AsSaid:
             places = {name: place for place, name in enumerate(known)}
             agents.sort(key=lambda one: places[one["agent_id"]])
         main = made["orchestrator"]
-        return made | {"orchestrator": known.get(main["agent_id"], {}) | main, "participants": agents}
+        more = {key: value for key, value in said.items() if key not in made}
+        for key in ("mode", "pattern"):  # a word that the standard does not have is set aside, as a repair does
+            if isinstance(said.get(key), str) and said[key] != made[key]:
+                more.setdefault(OLD + key, said[key])
+        return {**made, **more} | {"orchestrator": known.get(main["agent_id"], {}) | main, "participants": agents}
 
     def sub_session(self, made: Json, agent: SpawnedAgent, path: str) -> Json:
         """What an agent was to do, from when to when, and what came of it. Where the document has several sub-sessions
@@ -52,6 +57,7 @@ class AsSaid:
         task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
         made["task"] = made["task"] | task
         made["status"] = known_status(last.get("status")) or made["status"]
+        made |= _stopped(last)
         made["agent"] = inner(first, "agent") | made["agent"]
         if made["status"] == "in_progress":
             made = {key: value for key, value in made.items() if key not in ("completed_at", "output")}
@@ -61,7 +67,7 @@ class AsSaid:
             return made
         if "output" in first and agent.told_tasks:
             made["output"] = first["output"]
-        return {key: value for key, value in first.items() if not key.startswith("x_harken")} | made
+        return {key: value for key, value in first.items() if _is_kept(key)} | made
 
     def category(self, made: Json, record: str) -> Json:
         """A call with the category that it had."""
@@ -89,3 +95,13 @@ class AsSaid:
         if made != said:
             self.replaced.add(path)
         return said
+
+
+def _is_kept(key: str) -> bool:
+    """Whether a field of a sub-session is no mark that exports make. What a repair set aside is none."""
+    return key.startswith(OLD) or not key.startswith("x_harken")
+
+
+def _stopped(said: Json) -> Json:
+    """A word for what was stopped, for which the standard has only `failed`: it is kept beside, as by a repair."""
+    return {OLD + "status": said["status"]} if is_stopped(said.get("status")) else {}

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from harken.errors import BadRecord
 from harken.events import Event, Output, Recovery, ToolCall, ToolResult
 from harken.events.wire import to_readable, to_wire
-from harken.formats.std.arguments import params_of
 from harken.formats.std.beside import is_beside
 from harken.formats.std.document import Json
+from harken.formats.std.json_text import loads_kept
 from harken.formats.std.skeleton import is_skeleton
 
 from .exported_calls import ExportedCalls
@@ -43,7 +43,7 @@ def entries(
 
 
 def _is_output(event: Event, handed_in: Json) -> bool:
-    return isinstance(event, Output) and may_be_handed_in(event) and params_of(event.raw) == handed_in
+    return isinstance(event, Output) and may_be_handed_in(event) and loads_kept(event.raw) == handed_in
 
 
 def _entry(event: Event, calls: ExportedCalls) -> Json:

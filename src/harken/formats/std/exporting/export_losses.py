@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 
 from harken.events import (
     AgentTerminated,
@@ -31,7 +32,9 @@ from .endings import CLOSING
 from .spawning import SessionTree
 
 _WHY = "STD-001 has no place for it"
+_PLACE = "the place of what was asked"
 _REASONS = {
+    _PLACE: "a document of STD-001 has it before all calls",
     "records that are no conversation": "a document tells of what was said, heard and done",
     "records that could not be read": "nobody knows what they say",
     "bytes that are no text": "JSON holds text alone; they are written as U+FFFD",
@@ -52,13 +55,14 @@ _KINDS: tuple[tuple[type[Event] | tuple[type[Event], ...], str], ...] = (
 )
 
 
-def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool, has_prompt: bool) -> list[Loss]:
-    """The losses; `lost` counts what a document with agents leaves out, and `has_prompt` says that there is a
-    `user_prompt`."""
-    found = lost if with_agents else _without_agents(tree, has_prompt=has_prompt)
+def losses_of(tree: SessionTree, lost: Counter[str], asked: Prompt | None, *, with_agents: bool) -> list[Loss]:
+    """The losses; `lost` counts what a document with agents leaves out, and `asked` is what became `user_prompt`."""
+    found = lost if with_agents else _without_agents(tree, asked)
     if not tree.said:
         told = (event for event in tree.events if isinstance(event, System) and event.subtype in _RECORDED)
         found["what a recorder was told"] = sum(1 for _ in told)
+    if not with_agents:
+        found["what a document calls its agents"] += bool(inner(tree.said, "collaboration"))
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
 
 
@@ -82,7 +86,7 @@ def _is_field(event: Event, tree: SessionTree) -> bool:
     return False
 
 
-def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
+def _without_agents(tree: SessionTree, asked: Prompt | None) -> Counter[str]:
     """What a document of one agent leaves out: everything but that agent's calls and what it was asked first."""
     found: Counter[str] = Counter()
     calls = {event.id for event in tree.main_events if isinstance(event, ToolCall)}
@@ -101,7 +105,10 @@ def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
             found[what] += bool(what)
         if isinstance(event, Prompt | ToolResult) and is_own:
             found["pictures"] += len(event.images)
-    found["what agents heard"] -= has_prompt  # it is one of these
+    if asked is not None:
+        found["what agents heard"] -= 1  # it is one of these
+        before = takewhile(lambda event: event is not asked, tree.main_events)
+        found[_PLACE] += any(isinstance(event, ToolCall) for event in before)
     found["sub-agents that no call of the main agent made"] = sum(
         agent.call is None or agent.call.agent_id not in (tree.main, "") for agent in tree.agents.values()
     )

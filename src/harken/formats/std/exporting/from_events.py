@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,12 +15,12 @@ from harken.events import AgentCreated, Event, Metric, Prompt, Response, ToolCal
 from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
-from harken.formats.std.arguments import params_of
 from harken.formats.std.beside import agent_beside, annotations_in, with_beside
 from harken.formats.std.checking.rules import is_valid
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
 from harken.formats.std.findings import OLD
+from harken.formats.std.json_text import loads_kept
 from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
 from harken.formats.std.summary import computed_summary, unknown_durations
@@ -109,7 +110,7 @@ def _is_listed(agent: SpawnedAgent, tree: SessionTree) -> bool:
 def _listed(agent: SpawnedAgent) -> Json:
     """The agent with all that is told of it; what the standard has another value for is set aside, as a repair does."""
     told: Json = {**agent.identifier}
-    for key, value in (params_of(agent.created.attributes) if agent.created is not None else {}).items():
+    for key, value in (loads_kept(agent.created.attributes) if agent.created is not None else {}).items():
         if key not in told:
             fits = not any(one.level == "error" for one in check({**agent.identifier, key: value}, AgentIdentifier, ""))
             told[key if fits else OLD + key] = value
@@ -146,6 +147,7 @@ class _Export:
         going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
         is_open = self.status == "in_progress"
         self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on)
+        self.asked = user_prompt(self.tree.main_events)
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
 
@@ -178,14 +180,14 @@ class _Export:
         return Exported(
             document=Document(data=data, kind=kind_of(data)),
             derived=derived,
-            losses=losses_of(tree, self.lost, with_agents=self.with_agents, has_prompt="user_prompt" in data),
+            losses=losses_of(tree, self.lost, self.asked.event, with_agents=self.with_agents),
             agents=len(tree.agents),
         )
 
     # -- the head ------------------------------------------------------------------------------------------------------
 
     def _head(self) -> Json:
-        facts, asked = self.facts, user_prompt(self.tree.main_events)
+        facts, asked = self.facts, self.asked.words
         title = excerpt(clean(facts.title), LONGEST_TITLE)
         if not title:
             title = excerpt(clean(asked), LONGEST_TITLE) or clean(facts.session) or "session"
@@ -340,7 +342,14 @@ _STAND_FOR = frozenset({"meta", "skill"})
 """What follows a command that stands for a prompt; what follows one that the program carries out is its output."""
 
 
-def user_prompt(events: Iterable[Event]) -> str:
+class FirstPrompt(NamedTuple):
+    """What was asked for, and the prompt that says so."""
+
+    words: str
+    event: Prompt | None
+
+
+def user_prompt(events: Iterable[Event]) -> FirstPrompt:
     """The first thing that a person asked for, in words or by a command with words; where none did, what another agent
     or the program did, else a command that stands for a prompt."""
     prompts = [event for event in events if isinstance(event, Prompt) and event.content.strip()]
@@ -352,7 +361,7 @@ def user_prompt(events: Iterable[Event]) -> str:
     asked = [event for event in prompts if event.source != "injected" or " " in commands.get(id(event), "")]
     asked += [event for event in prompts if event.origin in ("", "agent")]
     asked += [event for event in prompts if commands.get(id(event))]
-    return commands.get(id(asked[0])) or asked[0].content if asked else ""
+    return FirstPrompt(commands.get(id(asked[0])) or asked[0].content, asked[0]) if asked else FirstPrompt("", None)
 
 
 def _typed(command: str) -> str:

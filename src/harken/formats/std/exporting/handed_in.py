@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harken.events import Event, Output
-from harken.formats.std.arguments import params_of
 from harken.formats.std.beside import is_beside
 from harken.formats.std.checking.outputs import output_errors
 from harken.formats.std.document import Json
+from harken.formats.std.json_text import loads_kept
 from harken.formats.std.skeleton import is_skeleton
 
 
@@ -20,7 +20,7 @@ def handed_in(events: list[Event]) -> Json:
     """The last output of a sub-session among an agent's events, if it is as the standard has it; else nothing."""
     for event in reversed(events):
         if isinstance(event, Output) and may_be_handed_in(event) and not (is_skeleton(event) or is_beside(event)):
-            told = params_of(event.raw)
+            told = loads_kept(event.raw)
             if "task_id" in told and not any(output_errors(told)):
                 return told
     return {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.events import Event, Output, Prompt, Response, ToolCall
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, instant, text
+from harken.formats.std.parts import inner, instant, over, text
 
 from .call_events import LinkResult, call_id_of, call_story, own_id
 from .conversation_events import conversation_of, names_of_calls, told_conversation
@@ -74,7 +74,7 @@ class SubSession(AgentPart):
         agent = agent_named(data, "agent") or self.name
         super().__init__(data, f"{names.give(self.name or agent)}/", agent, names)
         self.words = text_of(inner(data, "output").get("summary")) or completion
-        self.answered = instant(data, "completed_at")
+        self.answered = over(data)
         self._answer = f"{self.scope}answer"
         if self.entries is not None:
             self._answer, self.words, self.answered = _last_words(self._told())

@@ -9,7 +9,16 @@ from typing import Any
 from harken.events import ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.std.document import Json
-from harken.formats.std.parts import call_began, call_ended, inner, is_uncounted, with_error
+from harken.formats.std.parts import (
+    asked_of,
+    call_began,
+    call_ended,
+    call_outcome,
+    error_words,
+    inner,
+    is_uncounted,
+    with_error,
+)
 from harken.formats.std.spellings import known_status
 
 from .in_order import Story, ToldRecord
@@ -49,14 +58,14 @@ def _arguments(call: Json) -> bytes:
     if isinstance(text := call.get("x_harken_input"), str):
         return text.encode("utf-8", "backslashreplace")
     if isinstance(given, dict) and "params" in given:
-        return compact(given["params"])
+        return compact(asked_of(given))
     return b"{}" if given is None else compact(given)
 
 
 def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | None:
     """What it answered: nothing where the document has no output."""
     output = call.get("output")
-    if output is None:
+    if output is None and (output := _flat_output(call)) is None:
         return None
     said, is_error = _answer(output)
     return ToolResult(
@@ -70,22 +79,38 @@ def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | No
     )
 
 
+def _flat_output(call: Json) -> Json | None:
+    """The output of a call that says itself what came of it; None where it does not say that it is over."""
+    found = {key: call[key] for key in ("status", "success", "result", "error") if call.get(key) is not None}
+    is_over = found.keys() & {"result", "error"} or call_outcome(found)
+    return found if is_over and known_status(found.get("status")) != "in_progress" else None
+
+
 def _answer(output: Any) -> tuple[str, bool]:
     """The words of an output, and whether it is a failure."""
     if not isinstance(output, dict):
         return (text_of(output) if isinstance(output, str) else compact(output).decode()), False
-    result, error, status = output.get("result"), output.get("error"), output.get("status")
-    problem = text_of(error) if isinstance(error, str) else "" if error is None else compact(error).decode()
-    said = _display(result)
+    result, problem = output.get("result"), clean(error_words(output))
+    said = _other_words(output) if result is None else _display(result)
     if said is None:
-        said = compact(result).decode() if result or (result is not None and not problem) else ""
-    return with_error(said, problem), _has_failed(status, problem)
+        said = compact(result).decode() if result or not problem else ""
+    return with_error(said, problem), call_outcome(output) == "failed"
 
 
-def _has_failed(status: Any, problem: str) -> bool:
-    """Whether a status says so, in whatever words; where there is none that is known, whether there is an error."""
-    known = known_status(status)
-    return bool(problem) if known is None else known == "failed"
+_WORDS = frozenset(
+    {
+        "display", "stdout", "stderr", "output", "content", "text", "message", "response", "answer", "summary", "value",
+        "data", "body", "lines", "matches", "files", "items",
+    }
+)  # fmt: skip
+"""What programs call the words of a result that is not called one. Counts, ids and costs beside the status are none."""
+
+
+def _other_words(output: Json) -> str:
+    """What an output without a result says: the only text, else all of it."""
+    found = {key: value for key, value in output.items() if key in _WORDS and value not in (None, "", [], {})}
+    only = next(iter(found.values()), "")
+    return text_of(only) if isinstance(only, str) and len(found) < 2 else compact(found).decode()
 
 
 def _display(result: Any) -> str | None:

@@ -9,7 +9,8 @@ from harken.events import AgentCreated, Event, Output, Prompt, Response, System,
 from harken.formats.std.beside import beside_of
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
-from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
+from harken.formats.std.hearers import Hearers
+from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, over, participants, values
 from harken.formats.std.skeleton import skeleton_of
 from harken.formats.std.spellings import known_status
 
@@ -119,7 +120,11 @@ class DocumentReading:
 
     def events(self) -> Iterator[Event]:
         """Everything, in order."""
-        told = [record for message in self.messages for record in message_records(message, self._names, self.main)]
+        created = self._created()
+        hearers = Hearers(list(created), self.messages)
+        told = [
+            record for message in self.messages for record in message_records(message, self._names, self.main, hearers)
+        ]
         parts: dict[str, list[AgentPart]] = {self.main: [self.own]}
         for sub in self.subs:
             parts.setdefault(sub.agent, []).append(sub)
@@ -130,7 +135,6 @@ class DocumentReading:
                 heard.setdefault(agent, []).append(record)
         if not self.own.is_told:
             heard.setdefault(self.main, []).extend(self._late_answers())
-        created = self._created()
         stories = [self._main_story(created.pop(self.main), heard.pop(self.main, []))]
         places = {id(sub): place for place, sub in enumerate(self.subs)}
         for agent, made in created.items():
@@ -168,7 +172,7 @@ class DocumentReading:
         """How it ended: a summary that is a text is what the agent says of it in the end, also where a repair has put
         it aside. Where the session goes on behind such words, that is told, too."""
         found: list[Event] = []
-        time, status, summary = instant(self.data, "completed_at"), self.data.get("status"), self.data.get("summary")
+        time, status, summary = over(self.data), self.data.get("status"), self.data.get("summary")
         if isinstance(summary, dict):
             summary = self.data.get(OLD + "summary")
         if isinstance(summary, str) and summary.strip():
@@ -264,6 +268,11 @@ class DocumentReading:
                 time, data = instant(sub.data, "started_at"), sub.data
             made[name] = created(name, known.get(name, {}), data, maker, cause, time)
         return made
+
+    @property
+    def hearers(self) -> Hearers:
+        """Who hears the messages that say something new."""
+        return Hearers(list(self._created()), self.messages)
 
     @property
     def inside(self) -> dict[str, list[SubSession]]:

@@ -11,6 +11,7 @@ import msgspec
 from harken.events import PieceOfText, Prompt
 from harken.events.base import is_name
 from harken.formats.std.document import Json
+from harken.formats.std.hearers import EVERYBODY, Hearers
 from harken.formats.std.parts import inner, instant, text, values
 
 from .in_order import ToldRecord
@@ -88,22 +89,26 @@ class _Repeats:
         return None
 
 
-def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRecord]:
-    """What a message is: text of one agent that another hears, as far as it names them. It is in the transcript of the
-    one that hears it: whether the other's model wrote it, or its program did, no document says."""
+def message_records(message: Any, names: MadeUpNames, main: str, all_hearers: Hearers) -> list[ToldRecord]:
+    """What a message is: text of one agent that others hear, as far as it names them. It is in the transcript of those
+    that hear it: whether the other's model wrote it, or its program did, no document says."""
     name = names.give(id_of(message.get("message_id")) or "message" if isinstance(message, dict) else "message")
     if not isinstance(message, dict):
         return [ToldRecord(events=(unread(message, f"a message is {kind_word(message)}, not an object", name, main),))]
-    sender, hearer = (agent_named(message, side) for side in ("from_agent", "to_agent"))
-    if not sender and not hearer:
+    sender, hearers, missed = agent_named(message, "from_agent"), all_hearers.of(message), all_hearers.too_many(message)
+    if not sender and not hearers and not missed:
         return [ToldRecord(events=(unread(message, "a message names neither of its agents", name, main),))]
     words, time = words_of(message), instant(message, "timestamp")
     told = []
     if sender:
         told.append(ToldRecord(events=(PieceOfText(message_id=name, agent_id=sender, time=time, content=words),)))
-    if hearer:
+    if missed:
+        why = f"a message to {missed} agents is in the transcript of none of them: that would be too much"
+        told.append(ToldRecord(events=(unread(message, why, name + HEARD, main),)))
+    is_one = hearers == [agent_named(message, "to_agent")]
+    for hearer in hearers:
         heard = Prompt(
-            message_id=name + HEARD,
+            message_id=name + HEARD if is_one else f"{name}{HEARD}:{hearer}",
             agent_id=hearer,
             time=time,
             substance=name if sender else None,
@@ -153,5 +158,10 @@ def _first_words(message: Json) -> str:
 
 def agents_named(messages: Iterable[Any]) -> list[Json]:
     """The agents that messages name."""
-    sides = [(message, side) for message in values(list(messages)) for side in ("from_agent", "to_agent")]
-    return [{**inner(message, side), "agent_id": agent_named(message, side)} for message, side in sides]
+    found: list[Json] = []
+    for message in values(list(messages)):
+        heard = message.get("to_agent")
+        for agent in (message.get("from_agent"), *(heard if isinstance(heard, list) else [heard])):
+            if (name := agent_named({"agent": agent}, "agent")) and name not in EVERYBODY:
+                found.append({**(agent if isinstance(agent, dict) else {}), "agent_id": name})
+    return found

@@ -6,10 +6,11 @@ not fit is seen in one place.
 
 from __future__ import annotations
 
-import json
-
 from harken.events import Output
-from harken.events.base import clean, named
+from harken.events.base import clean
+from harken.formats.std.hearers import agent_named as agent_named  # for whoever takes values from here
+from harken.formats.std.hearers import id_of as id_of
+from harken.formats.std.json_text import compact as compact
 
 LONGEST_NAME = 200
 """Characters of an id that becomes a session's name."""
@@ -20,31 +21,12 @@ def text_of(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def id_of(value: object) -> str:
-    """An id: text, or a whole number as its digits; empty for anything else."""
-    if isinstance(value, str):
-        return named(value)
-    return str(value) if type(value) is int and abs(value) < 1 << 63 else ""
-
-
-def agent_named(holder: object, key: str) -> str:
-    """The id of the agent that an object names under a key; a text there is the id itself, as a repair takes it."""
-    agent = holder.get(key) if isinstance(holder, dict) else None
-    return id_of(agent.get("agent_id") if isinstance(agent, dict) else agent)
-
-
 def session_name(value: object) -> str:
     """The id of a session as its name in the store: on one line, without the mark that stands before an agent's. Empty
     for one that cannot be a name."""
     name = id_of(value)
     sound = name.isprintable() and "/" not in name and name == name.strip() and len(name) <= LONGEST_NAME
     return name if sound else ""
-
-
-def compact(value: object) -> bytes:
-    """A value as JSON on one line; a lone surrogate as the escape that it was read from."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
 
 
 def unread(value: object, why: str, name: str, agent: str) -> Output:

@@ -3,9 +3,10 @@ writes it, with nothing derived."""
 
 from __future__ import annotations
 
-from harken.formats.std.document import Document
-from harken.formats.std.parts import inner, values
-from harken.formats.std.spellings import plain_key
+from harken import clock
+from harken.formats.std.document import Document, Json
+from harken.formats.std.parts import ARGUMENTS, CALL_ENDS, CALL_IDS, CALL_STARTS, TOOL_NAMES, inner, text, values
+from harken.formats.std.spellings import known_time, plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
 _OF_SUB = frozenset({"agent"})
@@ -32,17 +33,63 @@ def _is_odd(document: Document) -> bool:
     data = document.data
     if any(isinstance(data.get(key), dict) for key in _LISTS) or any(key != plain_key(key) for key in data):
         return True
-    if not all(sub.keys() >= _OF_SUB for sub in values(data.get("sub_sessions"))):
+    subs = values(data.get("sub_sessions"))
+    if any(map(_is_odd_sub, subs)) or _is_spelled(data, _OF_SESSION):
         return True
     for message in values(data.get("messages")):
-        if not message.keys() >= _OF_MESSAGE or any(isinstance(message[key], str) for key in _AGENTS):
+        if (
+            not message.keys() >= _OF_MESSAGE
+            or _is_spelled(message, ("timestamp",))
+            or any(isinstance(message[key], str) for key in _AGENTS)
+        ):
             return True
     if isinstance(inner(data, "collaboration").get("orchestrator"), list):
         return True
     calls = values(data.get("tool_calls"))
+    if any(
+        _is_odd_call(call) for listed in (calls, *(values(sub.get("tool_calls")) for sub in subs)) for call in listed
+    ):
+        return True
     return any(
         key.startswith("sub") and isinstance(call[key], dict) for call in calls for key in call if key not in _OWN
     )
+
+
+def _is_odd_sub(sub: Json) -> bool:
+    """Whether the agent, the task or the answer of a sub-session stands elsewhere."""
+    task, output = sub.get("task"), sub.get("output")
+    if not sub.keys() >= _OF_SUB or _is_spelled(sub, ("started_at", "completed_at")):
+        return True
+    return (isinstance(task, dict) and not text(task, "description")) or (
+        output is not None and not text(output, "summary")
+    )
+
+
+def _is_odd_call(call: Json) -> bool:
+    if not call.keys() >= _OF_CALL and any(
+        key not in call and any(isinstance(call.get(name), kind) for name in names) for key, names, kind in _ELSEWHERE
+    ):
+        return True
+    return _is_spelled(call, _TIMES)
+
+
+def _is_spelled(part: Json, keys: tuple[str, ...]) -> bool:
+    """Whether one of these times is told, and not as the standard does."""
+    told = (value for key in keys if (value := part.get(key)) is not None)
+    return any(clock.parse_instant(value) is None and known_time(value) is not None for value in told)
+
+
+_OF_SESSION = ("created_at", "completed_at", "started_at")
+_TIMES = ("started_at", "ended_at")
+_OF_CALL = frozenset({"call_id", "tool_name", "input", *_TIMES})
+_ELSEWHERE: tuple[tuple[str, tuple[str, ...], type | tuple[type, ...]], ...] = (
+    ("started_at", CALL_STARTS, (str, int, float)),
+    ("ended_at", CALL_ENDS, (str, int, float)),
+    ("input", (*ARGUMENTS, "function"), dict),
+    ("tool_name", TOOL_NAMES, (str, dict)),
+    ("call_id", CALL_IDS, str),
+)
+"""A field of a call, other names of it, and what stands under these."""
 
 
 _OWN = frozenset({"subagent_info"})

@@ -18,6 +18,7 @@ from typing import Any
 from harken.errors import BadRecord
 from harken.events import AgentCreated, Event, Output, PieceOfText, Response, System
 from harken.formats.std.document import Json, loads, parse_session
+from harken.formats.std.hearers import Hearers
 from harken.formats.std.parts import inner, instant, text
 
 from .agent_part import SubSession
@@ -209,7 +210,10 @@ class ChainReading:
                 for sub in self._subs
             ]
         )
-        told = [record for message in self._messages for record in message_records(message, self._names, self.main)]
+        hearers = Hearers([self.main], self._messages)
+        told = [
+            record for message in self._messages for record in message_records(message, self._names, self.main, hearers)
+        ]
         if not any(sub.is_told for sub in self._subs):
             story = with_heard(story, [one for one in told if not self.main or one.events[0].agent_id == self.main])
         begun = self._subs and not any(isinstance(e, AgentCreated) for record in story for e in record.events)
@@ -238,8 +242,9 @@ def side_chains(data: bytes) -> dict[str, bytes]:
 def _chains(reading: DocumentReading) -> Iterator[tuple[str, bytes]]:
     told: dict[str, list[Json]] = {}
     workers = {id(sub.data): sub.agent for sub in reading.subs if not sub.is_told}
+    hearers = reading.hearers
     for message, sub in reading.repeats:
-        sides = {agent_named(message, side) for side in ("from_agent", "to_agent")}
+        sides = {agent_named(message, "from_agent"), *hearers.of(message)}
         for agent in sides if sub is None else {workers.get(id(sub), "")}:
             told.setdefault(agent, []).append(message)
     for agent, subs in reading.inside.items():

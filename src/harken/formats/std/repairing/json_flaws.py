@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -41,6 +42,9 @@ _AS_BEHIND_AN_END = re.compile(r"[ \t]*+(?:[,:;+，：；、]|\r?\n)")
 _BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```\s*+\Z")
 """Another document, brackets too many, or the end of a fence."""
 _FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n|```\s*+\Z")
+_WORDS_AND_FENCE = re.compile(r"(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+\n)++```[\w-]*+[ \t]*+\r?\n(?=\s*+\{)")
+_FENCE_AND_WORDS = re.compile(r"```[ \t]*+\r?\n(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+(?:\n|\Z))*?\Z")
+"""Words around a fence: lines that could be no part of a document."""
 _OTHER_WORD = re.compile(r"(?:(?P<number>[+-]?(?:NaN|Infinity))|True|False|None)(?![\w.+-])")
 _JSON_WORD = {"True": "true", "False": "false"}
 _PLAIN_QUOTED = re.compile(r"'([^'\"\\\x00-\x1f]*+)'(?=\s*+[,:}\]])|“([^“”\"\\\x00-\x1f]*+)”(?=\s*+[,:}\]])")
@@ -48,6 +52,8 @@ _PLAIN_QUOTED = re.compile(r"'([^'\"\\\x00-\x1f]*+)'(?=\s*+[,:}\]])|“([^“”
 _TEXT = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*+')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_ESCAPE_BY_CHANCE = re.compile(r"(?<!\\)\\[bf]|(?<=[\w.:])\\[nrt](?=\w)")
+"""What may be an escape, or a path or a pattern (`src\\types`, `\\bword`) whose backslash begins one by chance."""
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?![\w.+-])")
 _WORD = re.compile(r"[^\W\d]\w*+")
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*+(?=\s*+:)")
@@ -87,6 +93,13 @@ class _Scan:
         self.open: list[str] = []
         self.want = "value"
         self.value_end = 0
+        self.is_fenced = False
+        self.has_escapes = False
+
+    @cached_property
+    def _has_doubtful_escapes(self) -> bool:
+        """Whether a text may have a backslash that begins an escape by chance: which one does, nobody can tell."""
+        return _ESCAPE_BY_CHANCE.search(self.text) is not None
 
     def document(self) -> Iterator[Flaw]:
         steps = {"value": self._value, "key": self._key, "colon": self._colon, "after": self._after}
@@ -133,9 +146,10 @@ class _Scan:
 
     def _other_value(self) -> Flaw | None:
         """A value that other languages write in another way: as Python, as JavaScript, or in a fence of Markdown."""
-        if not self.open and (found := _FENCE.match(self.text, self.at)):
-            self.at = found.end()
-            return Flaw(cause="fence", at=found.start(), end=found.end(), instead="")
+        for cause, begin in (("fence", _FENCE), ("words", _WORDS_AND_FENCE)) if not self.open else ():
+            if found := begin.match(self.text, self.at):
+                self.at, self.is_fenced = found.end(), True
+                return Flaw(cause=cause, at=found.start(), end=found.end(), instead="")
         if found := _OTHER_WORD.match(self.text, self.at):
             self._ended(found.end())
             cause = "not-a-number" if found["number"] else "python-word"
@@ -182,6 +196,9 @@ class _Scan:
         if not self.open and (found := _FENCE.match(self.text, self.at)) and found.end() == len(self.text):
             yield Flaw(cause="fence", at=self.at, end=found.end(), instead="")
             self.at = found.end()
+        elif not self.open and self.is_fenced and (found := _FENCE_AND_WORDS.match(self.text, self.at)):
+            yield Flaw(cause="words", at=self.at, end=found.end(), instead="")
+            self.at = found.end()
         elif not self.open:
             yield self._cannot("several" if char in "{[" else "after-the-end")
         elif char == _CLOSES[self.open[-1]]:
@@ -206,7 +223,11 @@ class _Scan:
         if found and self._may_end(found.end()):
             self._ended(found.end())
             return
+        self.has_escapes = False
         inside = list(self._inside_text())
+        # Where there are escapes, a backslash may begin one, or be meant itself.
+        if self.has_escapes or (inside and self._has_doubtful_escapes):
+            inside = [msgspec.structs.replace(one, instead=None) if one.cause == "escape" else one for one in inside]
         quotes = [at for at, flaw in enumerate(inside) if flaw.cause == "quote"]
         opens = (_AS_BEHIND_AN_END.match(self.text, inside[at].end) is None for at in quotes[::2])
         if (len(quotes) % 2 or not all(opens)) and inside[-1].instead is not None:
@@ -220,10 +241,13 @@ class _Scan:
         for _ in range(MOST_FLAWS + 1):
             while (at := _end(_PLAIN, text, at)) < len(text) and text[at] == "\\":
                 found = _ESCAPE.match(text, at)
-                if found is None:
-                    yield Flaw(cause="escape" if at + 6 <= len(text) else "cut-off", at=at, end=at)
+                if found is None and at + 6 > len(text):
+                    yield Flaw(cause="cut-off", at=at, end=at)
                     return
-                at = found.end()
+                if found is None:
+                    yield Flaw(cause="escape", at=at, end=at + 1, instead="\\\\")
+                self.has_escapes |= found is not None
+                at = found.end() if found else at + 1
             if at == len(text):
                 yield Flaw(cause="cut-off", at=at, end=at)
                 return

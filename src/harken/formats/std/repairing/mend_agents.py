@@ -8,6 +8,7 @@ from harken.formats.std import parts
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
+from harken.formats.std.hearers import EVERYBODY
 from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
@@ -126,20 +127,16 @@ def participants(spot: Spot) -> bool:
     return isinstance(said, str) and spot.put([said], "the only entry")
 
 
-_EVERYBODY = ("all", "All", "ALL", "*", "everyone", "everybody", "team", "broadcast", "所有人", "全体", "大家")
-"""Words that name no agent, where none is called so."""
-
-
 def agent(spot: Spot) -> bool:
     """An agent that is named by a text alone, or not at all."""
     said = spot.value
     if isinstance(said, str) and said:
         same = of_type(spot.doc, said)
         known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else said)
-        return known not in _EVERYBODY and _put_named(spot, known)
+        return known not in EVERYBODY and _put_named(spot, known)
     if said is None and isinstance(spot.holder, dict):
         for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
-            if isinstance(found := spot.holder.get(name), (str, dict)) and found:
+            if isinstance(found := spot.holder.get(name), (str, dict, list)) and found:
                 return spot.put(found, f"as `{name}` says")
     return False
 

@@ -160,7 +160,7 @@ def phase_type(spot: Spot) -> bool:
 
 
 def annotated_at(spot: Spot) -> bool:
-    if spot.take(("timestamp", "created_at"), str):
+    if spot.take_time(("timestamp", "created_at")):
         return True
     data = spot.doc.data
     for key in ("completed_at", "updated_at"):

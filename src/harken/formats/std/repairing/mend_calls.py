@@ -10,7 +10,22 @@ from harken.formats.std.categories import tool_category
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import CATEGORIES
-from harken.formats.std.parts import inner, instant, number, text, values
+from harken.formats.std.parts import (
+    ARGUMENTS,
+    CALL_ENDS,
+    CALL_IDS,
+    CALL_STARTS,
+    DURATIONS,
+    TOOL_NAMES,
+    asked_of,
+    call_duration,
+    call_outcome,
+    inner,
+    instant,
+    number,
+    text,
+    values,
+)
 from harken.formats.std.spellings import is_stopped, known_duration, known_word
 
 from .mending import Mender, Spot, path_steps
@@ -23,7 +38,7 @@ _SHORT = 200
 def call_id(spot: Spot) -> bool:
     if spot.value is not None:
         return False
-    if spot.take(("id", "tool_call_id", "tool_use_id"), str):
+    if spot.take(CALL_IDS, str):
         return True
     subs = spot.doc.once("triggers", lambda: _triggers(spot.doc.data))
     name = subs.get(text(inner(spot.holder, "subagent_info"), "sub_session_id"), "")
@@ -45,7 +60,7 @@ def _triggers(data: Json) -> dict[str, str]:
 
 
 def tool_name(spot: Spot) -> bool:
-    if spot.take(("tool", "name", "function"), str):
+    if spot.take(TOOL_NAMES, str):
         return True
     name = text(spot.holder.get("function"), "name")  # as the interface of a model has it
     return spot.value is None and bool(name) and spot.put(name, "as `function` says")
@@ -56,7 +71,8 @@ def category(spot: Spot) -> bool:
         return spot.put(word, "the word that the standard has for it")
     if not (name := text(spot.holder, "tool_name")):
         return False
-    word = tool_category(name, inner(inner(spot.holder, "input"), "params"))
+    asked = asked_of(inner(spot.holder, "input"))
+    word = tool_category(name, asked if isinstance(asked, dict) else {})
     return spot.put(word, f"by the tool {shown(name)}", derived=True)
 
 
@@ -64,9 +80,9 @@ def category(spot: Spot) -> bool:
 
 
 def started_at(spot: Spot) -> bool:
-    if spot.take(("timestamp", "time", "start_time", "startTime", "start", "created_at"), str):
+    if spot.take_time(CALL_STARTS):
         return True
-    end, took = instant(spot.holder, "ended_at"), number(spot.holder.get("duration_ms"))
+    end, took = instant(spot.holder, "ended_at"), call_duration(spot.holder)
     if end is not None and took is not None and took >= 0 and (said := _written_time(end - int(took * 1000))):
         return spot.put(said, "`ended_at` and `duration_ms` together", derived=True)
     before, above = _before(spot)
@@ -92,9 +108,9 @@ def _before(spot: Spot) -> tuple[Json, Json]:
 
 
 def ended_at(spot: Spot) -> bool:
-    if spot.take(("end_time", "endTime", "finished_at", "completed_at", "end"), str):
+    if spot.take_time(CALL_ENDS):
         return True
-    start, took = instant(spot.holder, "started_at"), number(spot.holder.get("duration_ms"))
+    start, took = instant(spot.holder, "started_at"), call_duration(spot.holder)
     if start is None:
         return False
     if took is None or took < 0:
@@ -113,7 +129,7 @@ def _written_time(when: int) -> str:
 def duration(spot: Spot) -> bool:
     if (said := known_duration(spot.value)) is not None:
         return spot.put(said, "so many milliseconds")
-    for name in ("duration", "elapsed", "time_taken"):
+    for name in DURATIONS:
         if isinstance(found := spot.holder.get(name), str) and (said := known_duration(found)) is not None:
             return spot.put(said, f"as `{name}` says, in milliseconds")
     start, end = instant(spot.holder, "started_at"), instant(spot.holder, "ended_at")
@@ -132,7 +148,7 @@ def call_input(spot: Spot) -> bool:
         return spot.put({"params": {}, field: said}, f"the text is its `{field}`")
     if said is not None:
         return spot.put({"params": {"value": said}}, "the value is one of its `params`")
-    for name in ("params", "arguments", "args", "parameters"):
+    for name in ARGUMENTS:
         if isinstance(found := spot.holder.get(name), dict):
             return spot.put({"params": found}, f"as `{name}` says")
     if isinstance(found := _json_object(text(spot.holder.get("function"), "arguments")), dict):
@@ -194,12 +210,8 @@ def output_status(spot: Spot) -> bool:
 
 def _outcome(spot: Spot, output: Json) -> str:
     """How a call went that does not say so: by its error, by its exit code, else as the session that it is of went."""
-    if isinstance(said := output.get("success"), bool):
-        return _OUTCOMES[not said]
-    if isinstance(code := output.get("exit_code"), int):
-        return _OUTCOMES[code != 0]
-    if output.get("error"):
-        return "failed"
+    if said := call_outcome(output):
+        return said
     steps, data = path_steps(spot.path), spot.doc.data
     above = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
     return "success" if known_word(above.get("status"), ("success",)) else ""

@@ -128,11 +128,20 @@ def _review_ids(data: Json) -> list[Any]:
 
 def verification(spot: Spot) -> bool:
     """A review that does not say how tests and type check went is none as the standard has it: any agent's output."""
+    if isinstance(spot.value, dict):
+        return False
+    return _as_generic(spot, "it does not say how tests and type check went, as a review must")
+
+
+_LISTS = ("files_created", "files_modified", "files_deleted")
+
+
+def _as_generic(spot: Spot, why: str) -> bool:
     output = _output(spot)
-    if isinstance(spot.value, dict) or output.get("output_type") is not None or not spot.doc.derives:
+    if output.get("output_type") is not None or not spot.doc.derives:
         return False
     output["output_type"] = "generic"
-    said = '`output_type` was missing, is "generic": it does not say how tests and type check went, as a review must'
+    said = f'`output_type` was missing, is "generic": {why}'
     spot.doc.tell(spot.rule, spot.path.partition(".output")[0] + ".output.output_type", said, derived=True)
     return True
 
@@ -147,8 +156,14 @@ def _tag(spot: Spot) -> str:
 
 
 def changed_files(spot: Spot) -> bool:
-    """The changes of a developer that are a list of files, or lack one of the three lists."""
-    said = spot.value
+    """The changes of a developer that are a list of files, or stand in the output itself. An output without any is none
+    of a developer as the standard has it: any agent's."""
+    said, output = spot.value, _output(spot)
+    if said is None:
+        made = {key: output[key] if isinstance(output.get(key), list) else [] for key in _LISTS}
+        if any(map(made.get, _LISTS)):
+            return spot.put(made, "the files that stand beside it")
+        return _as_generic(spot, "it does not say what was changed, as a developer's must")
     if isinstance(said, list) and all(isinstance(one, str | dict) for one in said):
         made = {"files_created": [], "files_modified": said, "files_deleted": []}
         return spot.put(made, "nobody said which were new: they were changed", derived=True)

@@ -13,7 +13,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
-from harken.formats.std.parts import inner, instant, number, objects, text, values
+from harken.formats.std.parts import agents, inner, instant, number, objects, text, values
 from harken.formats.std.spellings import is_stopped, known_duration, known_time, known_word
 
 from .mending import Mender, Mending, Spot
@@ -38,7 +38,7 @@ def task_title(spot: Spot) -> bool:
 def created_at(spot: Spot) -> bool:
     if spot.value is not None:
         return False
-    if spot.take(("started_at", "start_time", "timestamp", "date"), str):
+    if spot.take_time(("started_at", "start_time", "timestamp", "date")):
         return True
     if earliest := _earliest(spot.doc.data):
         return spot.put(earliest, "the earliest time in the document", derived=True)
@@ -248,6 +248,23 @@ def _rows(made: Json) -> dict[tuple[str, str], Json]:
     return {**found, **{("agent_id", row["agent_id"]): row for row in rows}}
 
 
+def agent_count(spot: Spot) -> bool:
+    """A number of `summary.agent_counts`: counted where each agent says its role, else what is left of the total."""
+    known = agents(spot.doc.data)
+    said = {key: number(spot.holder.get(key)) for key in _ROLES}
+    missing = [key for key, count in said.items() if count is None]
+    if spot.key == "total":
+        return spot.put(len(known), "counted from the document", derived=True)
+    roles = [text(agent, "role_category") for agent in known.values()]
+    if all(f"{role}s" in _ROLES for role in roles):
+        return spot.put(roles.count(spot.key.removesuffix("s")), "counted from the document", derived=True)
+    left = (number(spot.holder.get("total")) or 0) - sum(count or 0 for count in said.values())
+    is_left = missing == [spot.key] and left >= 0 and left == int(left)
+    return is_left and spot.put(int(left), "what is left of `total`", derived=True)
+
+
+_ROLES = ("orchestrators", "workers", "validators", "specialists")
+
 SESSION: dict[str, Mender] = {
     "session_id": session_id,
     "task_title": task_title,
@@ -271,6 +288,7 @@ SESSION: dict[str, Mender] = {
     "summary.agents[]": agent_row,
     "summary.tasks": summary_field,
     "summary.review_iterations": summary_field,
+    **{f"summary.agent_counts.{key}": agent_count for key in (*_ROLES, "total")},
 }
 """Field of a session to what mends it."""
 

@@ -1,4 +1,4 @@
-"""Mending sub-sessions and messages: what they are linked with tells what they lack."""
+"""Mending sub-sessions: what they are linked with tells what they lack."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_SUB = frozenset({"sub_session_id", "task", "tool_calls", "agent"})
 # -- sub-sessions ------------------------------------------------------------------------------------------------------
 
 
-def _trigger_of(spot: Spot, sub: Json) -> Json:
+def trigger_of(spot: Spot, sub: Json) -> Json:
     """The call that started a sub-session, by either link; empty where there is none."""
     by_id, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
@@ -59,16 +59,18 @@ def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
     return by_id, {text(inner(call, "subagent_info"), "sub_session_id"): call for _, call in calls}
 
 
-def _ids(spot: Spot, name: str, key: str) -> list[Any]:
+def ids_among(spot: Spot, name: str, key: str) -> list[Any]:
     return [one.get(key) for one in values(spot.doc.data.get(name))]
 
 
 def sub_session_id(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("id",), str):
         return spot.value is not None and isinstance(spot.value, str)
-    if name := text(inner(_trigger_of(spot, spot.holder), "subagent_info"), "sub_session_id"):
+    if name := text(inner(trigger_of(spot, spot.holder), "subagent_info"), "sub_session_id"):
         return spot.put(name, "as its call says")
-    name = spot.doc.free_id("sub-session", "sub-{:03}".format, lambda: _ids(spot, "sub_sessions", "sub_session_id"))
+    name = spot.doc.free_id(
+        "sub-session", "sub-{:03}".format, lambda: ids_among(spot, "sub_sessions", "sub_session_id")
+    )
     return spot.put(name, "made from its place", derived=True)
 
 
@@ -89,7 +91,7 @@ def _starters(spot: Spot) -> list[str]:
 def trigger_id(spot: Spot) -> bool:
     if spot.value is None and spot.take(("triggered_by", "trigger_call_id", "parent_call_id", "call_id"), str):
         return True
-    name = text(_trigger_of(spot, spot.holder), "call_id") if spot.value is None else ""
+    name = text(trigger_of(spot, spot.holder), "call_id") if spot.value is None else ""
     return bool(name) and spot.put(name, "the call that names this sub-session")
 
 
@@ -173,7 +175,7 @@ def _follow_call(spot: Spot) -> bool:
     names = spot.doc.once("namings", lambda: Counter(_named_subs(spot.doc.data)))
     _, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     name = text(by_sub.get(own, {}), "call_id") if own and names[own] == 1 else ""
-    is_free = bool(name) and spot.doc.claim_id("trigger", name, lambda: _ids(spot, "sub_sessions", spot.key))
+    is_free = bool(name) and spot.doc.claim_id("trigger", name, lambda: ids_among(spot, "sub_sessions", spot.key))
     return is_free and spot.put(name, "the only call that names this sub-session", derived=True)
 
 
@@ -188,7 +190,7 @@ def sub_agent(spot: Spot) -> bool:
     if name := text(spot.holder, "agent_id"):
         kind = agent_kind(spot.holder) or type_in(name) or name
         return spot.put({"agent_id": name, "agent_type": kind}, "as `agent_id` says")
-    call = _trigger_of(spot, spot.holder)
+    call = trigger_of(spot, spot.holder)
     kind = text(inner(call, "subagent_info"), "subagent_type")
     kind = kind or text(inner(inner(call, "input"), "params"), "subagent_type")
     same = of_type(spot.doc, kind)
@@ -207,7 +209,7 @@ def task_id(spot: Spot) -> bool:
     if spot.take(("id",), str):
         return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
-    if isinstance(name := inner(sub, "output").get("task_id"), str) and "verdict" not in inner(sub, "output"):
+    if (name := text(inner(sub, "output"), "task_id")) and "verdict" not in inner(sub, "output"):
         return spot.put(name, "as its output says", derived=True)
     name = spot.doc.free_id("task", "task-{:03}".format, lambda: _task_ids(spot.doc.data))
     return spot.put(name, "made from its place", derived=True)
@@ -223,7 +225,7 @@ def task_description(spot: Spot) -> bool:
     if spot.take(("task_description", "title", "prompt"), str):
         return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
-    given = inner(inner(_trigger_of(spot, sub), "input"), "params")
+    given = inner(inner(trigger_of(spot, sub), "input"), "params")
     words = text(given, "prompt") or text(given, "description")
     return bool(words) and spot.put(words, "what its call asks", derived=True)
 
@@ -235,9 +237,9 @@ def priority(spot: Spot) -> bool:
 
 
 def sub_started(spot: Spot) -> bool:
-    if spot.take(("created_at", "start_time", "start", "timestamp"), (str, int, float)):
+    if spot.take_time(("created_at", "start_time", "start", "timestamp")):
         return True
-    call = _trigger_of(spot, spot.holder)
+    call = trigger_of(spot, spot.holder)
     return instant(call, "started_at") is not None and spot.put(call["started_at"], "when its call began", derived=True)
 
 
@@ -246,7 +248,7 @@ def sub_status(spot: Spot) -> bool:
         return spot.value in STATUSES
     for said in (
         inner(spot.holder, "output").get("status"),
-        inner(_trigger_of(spot, spot.holder), "output").get("status"),
+        inner(trigger_of(spot, spot.holder), "output").get("status"),
     ):
         if word := known_word(said, STATUSES):
             return spot.put(word, "as its output says", derived=True)
@@ -282,102 +284,9 @@ def _output_summary(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("result", "description", "message", "text", "content", "report"), str):
         return isinstance(spot.value, str)
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
-    output = inner(_trigger_of(spot, sub), "output")
+    output = inner(trigger_of(spot, sub), "output")
     words = text(inner(output, "result"), "display") or text(output, "result")
     return bool(words) and spot.put(words, "what its call gave", derived=True)
-
-
-# -- messages ----------------------------------------------------------------------------------------------------------
-
-
-def message_id(spot: Spot) -> bool:
-    if spot.value is not None or spot.take(("id",), str):
-        return isinstance(spot.value, str)
-    name = spot.doc.free_id("message", "msg-{:03}".format, lambda: _ids(spot, "messages", "message_id"))
-    return spot.put(name, "made from its place", derived=True)
-
-
-def sequence(spot: Spot) -> bool:
-    """A number where none of the messages has one: its place."""
-
-    def is_counted() -> bool:
-        known = [one.get("sequence_number") for one in values(spot.doc.data.get("messages"))]
-        return all(one is None or one == at for at, one in enumerate(known, 1))
-
-    if spot.value is not None or not spot.doc.once("is counted", is_counted):
-        return False
-    return spot.put(int(path_steps(spot.path)[1]) + 1, "its place among the messages", derived=True)
-
-
-def timestamp(spot: Spot) -> bool:
-    """When its task began or ended, as far as that fits between the messages beside it; else not earlier than the one
-    before, or not later than the one behind. Where none of them has a time, nobody knows it."""
-    if spot.value is not None:
-        return False
-    if spot.take(("time", "created_at", "sent_at", "date", "datetime"), (str, int, float)):
-        return True
-    messages, place = spot.doc.data["messages"], int(path_steps(spot.path)[1])
-    before = messages[place - 1] if place and instant(messages[place - 1], "timestamp") is not None else {}
-    behind: Json = next((one for one in messages[place + 1 :][:_NEAR] if instant(one, "timestamp") is not None), {})
-    for holder, key, why in (
-        (*_moment_of_task(spot), "when its task began or ended"),
-        (before, "timestamp", "nobody knows; not earlier than the message before"),
-        (behind, "timestamp", "nobody knows; not later than the message behind"),
-    ):
-        when, first, last = instant(holder, key), instant(before, "timestamp"), instant(behind, "timestamp")
-        if when is not None and (first is None or first <= when) and (last is None or when <= last):
-            return spot.put(holder[key], why, derived=True)
-    return False
-
-
-_NEAR = 1000
-"""How many messages are looked through for the next that has a time."""
-_BEGINS = ("task_assignment", "review_request", "acknowledgment")
-_ENDS = ("task_completion", "review_result")
-_GIVEN = ("task_assignment", "review_request")
-
-
-def _moment_of_task(spot: Spot) -> tuple[Json, str]:
-    """The sub-session of the task that a message gives or ends, and which of its times is meant."""
-    kind, payload = text(spot.holder, "message_type"), inner(spot.holder, "payload")
-    key = "started_at" if kind in _BEGINS else "completed_at" if kind in _ENDS else ""
-    name = text(inner(payload, "task"), "task_id") or text(payload, "task_id") or text(spot.holder, "correlation_id")
-    by_task, by_agent = spot.doc.once("subs of messages", lambda: _subs_of_messages(spot.doc.data))
-    worker = text(inner(spot.holder, "to_agent" if kind in _GIVEN else "from_agent"), "agent_id")
-    found = by_task.get(name) if name else None
-    if found is None and len(by_agent.get(worker, [])) == 1:  # all that it ever did
-        found = by_agent[worker][0]
-    if found is None or not key:
-        return {}, key
-    if key == "completed_at" and instant(found, key) is None:
-        return _trigger_of(spot, found), "ended_at"
-    return found, key
-
-
-def _subs_of_messages(data: Json) -> tuple[dict[str, Json], dict[str, list[Json]]]:
-    """The sub-sessions by their tasks, and by the agents whose they are."""
-    subs, by_agent = values(data.get("sub_sessions")), dict[str, list[Json]]()
-    for sub in subs:
-        by_agent.setdefault(text(inner(sub, "agent"), "agent_id"), []).append(sub)
-    return {text(inner(sub, "task"), "task_id"): sub for sub in subs}, by_agent
-
-
-def message_type(spot: Spot) -> bool:
-    if spot.value is None:
-        return spot.take(("type",), str)
-    known = (
-        "task_assignment", "task_progress", "task_completion", "review_request", "review_result", "feedback", "abort",
-        "acknowledgment", "status_query", "status_response", "status_update",
-    )  # fmt: skip
-    word = known_word(spot.value, known)
-    return bool(word) and spot.put(word, "the word that the standard has for it")
-
-
-def payload(spot: Spot) -> bool:
-    for name in ("content", "body", "message", "data", "text"):
-        if (found := spot.holder.get(name)) is not None:
-            return spot.put(found if isinstance(found, dict) else {"content": found}, f"as `{name}` says")
-    return spot.put({}, "the message carries nothing", derived=True)
 
 
 SUB: dict[str, Mender] = {
@@ -399,18 +308,8 @@ SUB: dict[str, Mender] = {
     "tool_calls": list_or_none,
     **REVIEW,
 }
-MESSAGE: dict[str, Mender] = {
-    "message_id": message_id,
-    "sequence_number": sequence,
-    "timestamp": timestamp,
-    "from_agent": agent,
-    "to_agent": agent,
-    "message_type": message_type,
-    "payload": payload,
-}
 BY_RULE: dict[str, Mender] = {
     "trigger": trigger_name,
-    "duplicate-id": mark_nested,
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
     "finding-place": finding_place,

@@ -15,6 +15,7 @@ import msgspec
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD, DocumentChange
+from harken.formats.std.spellings import known_time, says_nothing
 from harken.formats.std.summary import computed_summary
 
 _STEP = re.compile(r'(?:^|\.)([^.\[\]]+)|\[([0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]')
@@ -120,6 +121,11 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
                 return self.put(found, f"as `{name}` says", keep=True)
         return False
 
+    def take_time(self, names: Iterable[str]) -> bool:
+        """The same of a time: a text, unless it says nothing, or a number that is one."""
+        told = {name: self.holder.get(name) for name in names}
+        return self.take([name for name, said in told.items() if _may_be_time(said)], (str, int, float))
+
     def set_aside(self) -> bool:
         """Keep what is there beside its place, which need not be filled."""
         if not self.doc.derives:
@@ -129,6 +135,10 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
         why = f"`{self.key}` was {shown(was)}, which has no place there; it is kept as `{OLD}{self.key}`"
         self.doc.tell(self.rule, self.path, why)
         return True
+
+
+def _may_be_time(said: object) -> bool:
+    return not says_nothing(said) if isinstance(said, str) else known_time(said) is not None
 
 
 Mender = Callable[[Spot], bool]

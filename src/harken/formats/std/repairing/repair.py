@@ -16,10 +16,20 @@ from harken.errors import BadRecord
 from harken.formats.std.checking.rules import check_bytes, validate
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Document, dumps, loads, parse_session
-from harken.formats.std.findings import DocumentChange, DocumentFinding
+from harken.formats.std.findings import OLD, DocumentChange, DocumentFinding
 from harken.formats.std.json_text import HiddenValue, Json, hidden_values
+from harken.formats.std.spellings import says_nothing
 
-from . import mend_agents, mend_annotations, mend_calls, mend_keys, mend_session, mend_sub_sessions
+from . import (
+    mend_agents,
+    mend_annotations,
+    mend_call_ids,
+    mend_calls,
+    mend_keys,
+    mend_messages,
+    mend_session,
+    mend_sub_sessions,
+)
 from .broken_json import mend
 from .mend_shapes import by_type
 from .mending import Mender, Mending, Spot, pattern_of, spot_at
@@ -27,6 +37,7 @@ from .mending import Mender, Mending, Spot, pattern_of, spot_at
 _MOST_ROUNDS = 12
 _OF_SHAPE = ("missing-field", "wrong-type")
 _FIELD_RULES = (*_OF_SHAPE, "unknown-value")
+_TIME = "unreadable-time"
 
 _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
     (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
@@ -39,7 +50,7 @@ _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
     ),
     (re.compile(r"collaboration\."), mend_agents.COLLABORATION),
     (re.compile(r"sub_sessions\[\]\."), mend_sub_sessions.SUB),
-    (re.compile(r"messages\[\]\."), mend_sub_sessions.MESSAGE),
+    (re.compile(r"messages\[\]\."), mend_messages.MESSAGE),
     (re.compile(r"summary\.agents(?:\[\]|\.\w+(?:\[\])?)\."), dict.fromkeys(
         ("agent_id", "agent_type", "tool_calls_count", "duration_ms", "status"), mend_session.agent_field
     )),
@@ -48,8 +59,8 @@ _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
 """Where a path begins to what mends its fields; the first that fits counts."""
 _BY_RULE: dict[str, Mender] = {
     **mend_sub_sessions.BY_RULE,
+    "duplicate-id": mend_call_ids.repeated_id,
     "range-order": mend_annotations.range_order,
-    "unreadable-time": mend_session.time,
 }
 
 
@@ -188,10 +199,10 @@ def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[Do
         renamed = mend_keys.rename_keys(doc)
         if lifted := mend_sub_sessions.lift_nested(doc):
             mend_keys.rename_keys(doc)
-        if renamed or lifted:
+        if renamed | lifted | mend_messages.split_messages(doc):
             findings = validate(_read_again(doc, name), name)
         _round(doc, findings)
-        if len(doc.changes) == before:
+        if len(doc.changes) == before and not mend_messages.split_messages(doc, everybody=True):
             break
         findings = validate(_read_again(doc, name), name)
     return findings
@@ -250,10 +261,12 @@ def _turn(spot: Spot) -> int:
 
 
 def _mend_spot(spot: Spot) -> bool:
-    if not spot.doc.derives and spot.rule not in _OF_SHAPE:
+    if not spot.doc.derives and spot.rule not in (*_OF_SHAPE, _TIME):
         return False
     if spot.rule in _BY_RULE:
         return _BY_RULE[spot.rule](spot)
+    if spot.rule == _TIME:
+        return mend_session.time(spot) or (says_nothing(spot.value) and _mend_no_time(spot))
     if spot.rule == "empty-field":
         return _mend_empty(spot)
     return spot.rule in _FIELD_RULES and _mend_field(spot)
@@ -266,6 +279,17 @@ def _mend_empty(spot: Spot) -> bool:
         return True
     spot.holder[spot.key] = was
     return False
+
+
+def _mend_no_time(spot: Spot) -> bool:
+    """A time that says nothing is as good as missing; where it may be, it is."""
+    was = spot.value
+    if spot.key in ("completed_at", "updated_at"):
+        return spot.set_aside()
+    is_mended = _mend_empty(spot)
+    if is_mended and was:
+        spot.holder.setdefault(OLD + spot.key, was)
+    return is_mended
 
 
 def _mend_field(spot: Spot) -> bool:
