@@ -526,7 +526,7 @@ class TestNames:
 
         (outcome,) = take_in(tmp_path).values()
 
-        assert "skipped" == outcome.status
+        assert ("new", "qwen-code") == (outcome.status, outcome.runtime)
 
     @pytest.mark.parametrize("tokens", [-5, 10**40])
     def test_a_count_that_cannot_be_is_none(self, take_in: Import, tmp_path: Path, tokens: int) -> None:

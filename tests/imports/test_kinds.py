@@ -273,7 +273,7 @@ class TestDatabases:
     def test_a_session_that_is_too_large_fails_alone(
         self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("harken.runtimes.documents.DOCUMENT_LIMIT", 4000)
+        monkeypatch.setattr("harken.runtimes.documents.ROWS_LIMIT", 4000)
         table = Table(tmp_path)
         for name in ("s1", "s2", "s4", "s5"):
             table.write([message(1), message(2, name)], name)

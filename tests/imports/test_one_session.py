@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import harken
 from harken import runtimes
 from harken.runtimes.importer import Importer
+from support.pi_lines import PiSession
 from support.rollouts import Rollout
 from support.sessions import conversation
 
@@ -145,6 +146,23 @@ class TestTwoRuntimesWithOneId:
         with harken.open(tmp_path / "0.db") as repo:
             for row, data in zip(found, self.FILES.values(), strict=True):
                 assert data == repo.materialize(row.session, stop="root").bytes
+
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_are_found_by_their_words_in_the_session_that_said_them(self, tmp_path: Path, first: int) -> None:
+        names = ["openclaw", "pi"]  # one format
+        said = [PiSession(ID).user(f"Said to {name}.", f"{name}-1").data for name in names]
+        paths = lay(tmp_path, {f".openclaw/agents/main/sessions/{ID}.jsonl": said[0], "pi.jsonl": said[1]})
+        order = [first, 1 - first]
+        with harken.open(tmp_path / "store.db") as repo:
+            for number in order:
+                list(Importer(repo.store, [runtimes.get(names[number])]).run([paths[number]]))
+            runtime_of = {row.session: row.runtime for row in rows(repo)}
+            found = {name: [hit.session for hit in repo.search(f'"said to {name}"').hits] for name in names}
+
+        assert 2 == len(runtime_of)
+        assert {"openclaw": {"openclaw"}, "pi": {"pi"}} == {
+            name: {runtime_of[session] for session in sessions} for name, sessions in found.items()
+        }
 
     @pytest.mark.parametrize("first", [0, 1])
     def test_go_on_growing_apart(self, tmp_path: Path, first: int) -> None:

@@ -225,6 +225,15 @@ def test_a_run_that_the_host_gives_up_is_captured_as_far_as_it_went(lab: Lab, ho
     check_broken_off(lab, entries)
 
 
+def test_a_run_whose_loop_is_left_at_the_result_is_in_the_session_when_that_is_closed(lab: Lab) -> None:
+    lab.model.play([Say("I look."), look(lab)], [Say("Seen.")])
+    done = lab.run(*command(lab, "Look.", how="break"), env={"PYTHONPATH": str(ROOT / "tests")})
+    assert 0 == done.code  # the SDK complains of its generator
+    with Session(lab.folder / "log.jsonl", readonly=True) as session:
+        said = [entry.content for entry in session[TranscriptEntry].all() if entry.role == "assistant"]
+    assert ["I look.", "Seen."] == [words for words in said if not words.startswith("{")]
+
+
 def check_broken_off(lab: Lab, entries: list[Entry]) -> None:
     """Whether the entries are what went over the wire, and behind it nothing but what Claude Code would have sent."""
     given = json.dumps(look(lab).input, sort_keys=True)

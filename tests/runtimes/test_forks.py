@@ -32,7 +32,7 @@ def size_of_store(lab: Lab) -> int:
 
 def test_a_fork_by_claude_code_costs_next_to_nothing_and_is_linked(lab: Lab) -> None:
     lab.model.play([Say(prose(150_000, 0))])
-    session = session_of("claude-code", prompt(lab, "claude-code", "Write at length."))
+    session = session_of(lab, "claude-code", prompt(lab, "claude-code", "Write at length."))
     for round in range(1, 8):
         lab.model.play([Say(prose(150_000, round))])
         prompt(lab, "claude-code", f"And more, part {round}.", session)
@@ -40,7 +40,7 @@ def test_a_fork_by_claude_code_costs_next_to_nothing_and_is_linked(lab: Lab) -> 
     before = size_of_store(lab)
     lab.model.play([Say("Forked.")])
     forked = lab.claude("Go another way.", "--resume", session, "--fork-session")
-    fork = session_of("claude-code", forked)
+    fork = session_of(lab, "claude-code", forked)
     [file] = [path for path in lab.claude_sessions() if path.stem == fork]
     [line] = [line for line in take_in(lab) if line.get("session") == fork]
     grown = size_of_store(lab) - before
@@ -67,7 +67,7 @@ def test_a_call_that_was_cut_off_does_not_stand_in_the_way(lab: Lab, target: str
     lab.model.play([Say("I will end it."), kill])
     dead = lab.claude("End it.")
     assert dead.code != 0
-    session = session_of("claude-code", dead)
+    session = session_of(lab, "claude-code", dead)
     take_in(lab)
     home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
     [written] = harken(lab, "resume", session, "--in", target, "--home", str(home))
@@ -87,7 +87,7 @@ def test_what_lay_beside_a_session_lies_beside_the_one_that_continues_it(lab: La
     """Claude Code keeps long outputs in files of their own."""
     long = Call("Bash", {"command": "seq 1 30000", "description": "count"})
     lab.model.play([long], [Say("Counted.")])
-    session = session_of("claude-code", prompt(lab, "claude-code", "Count."))
+    session = session_of(lab, "claude-code", prompt(lab, "claude-code", "Count."))
     [file] = lab.claude_sessions()
     beside = {p.relative_to(file.with_suffix("")): p.read_bytes() for p in file.with_suffix("").rglob("*.txt")}
     assert beside
@@ -108,7 +108,7 @@ def test_a_loss_is_told_where_codex_cuts_a_result(lab: Lab, length: int, expecte
     """#26: what Codex does when it loads a session is what Harken said it would do."""
     call = Call("Bash", {"command": f"head -c {length} /dev/zero | tr '\\0' x", "description": "write"})
     lab.model.play([call], [Say("Written.")])
-    session = session_of("claude-code", prompt(lab, "claude-code", "Write."))
+    session = session_of(lab, "claude-code", prompt(lab, "claude-code", "Write."))
     take_in(lab)
 
     [written] = harken(lab, "resume", session, "--in", "codex", "--home", str(lab.codex_home))
@@ -122,7 +122,7 @@ def test_a_loss_is_told_where_codex_cuts_a_result(lab: Lab, length: int, expecte
 
 def test_a_resume_in_another_folder_thinks_it_is_there(lab: Lab) -> None:
     lab.model.play([Say("Hello.")])
-    session = session_of("claude-code", prompt(lab, "claude-code", "Hi."))
+    session = session_of(lab, "claude-code", prompt(lab, "claude-code", "Hi."))
     take_in(lab)
     other = lab.folder / "other"
     os.mkdir(other)

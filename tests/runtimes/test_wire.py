@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import harken as api
-from harken.events import Prompt, Response
+from harken.events import Prompt, Response, ToolCall, ToolResult
 from harken.formats import get
-from support.conversations import HELD, ITEMS, Held, heard, plain, prompt
+from support.conversations import HELD, Held, heard, plain, prompt
 from support.harken_cli import harken, take_in
 from support.lab import Lab
+from support.programs import program
 from support.scripted_model import Say
 from support.wire import Item
 
@@ -27,7 +28,7 @@ NEXT = "And now?"
 
 def carry_on(lab: Lab, ref: str, target: str) -> tuple[list[Item], dict[str, Any]]:
     """Resume in a program, say one thing more, and read what it sent."""
-    home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
+    home = program(target).home(lab)
     [written] = harken(lab, "resume", ref, "--in", target, "--home", str(home))
     lab.model.play([Say("Gladly.")])
     prompt(lab, target, NEXT, written["session"])
@@ -84,7 +85,7 @@ def test_a_fork_from_the_middle_knows_nothing_of_what_came_later(lab: Lab, sourc
 @pytest.mark.parametrize("source", RUNTIMES)
 def test_a_fork_from_before_a_compaction_knows_what_was_folded_away(lab: Lab, source: str, target: str) -> None:
     held = HELD["compacted"](lab, source)
-    requests = [ITEMS[source](body) for body in lab.model.asked()]
+    requests = [program(source).items(body) for body in lab.model.asked()]
     then = next(items for items in requests if items[-1].text.startswith("Thank you"))
     earlier = Held(source, held.session, then[:-1])
     assert earlier.knew[-1] == Item("assistant", "It worked.")
@@ -117,7 +118,7 @@ def before(lab: Lab, held: Held, text: str) -> str:
 @pytest.mark.parametrize("source", RUNTIMES)
 def test_a_sub_agent_can_be_gone_on_with_and_knows_only_what_it_was_told(lab: Lab, source: str, target: str) -> None:
     held = HELD["sub-agents"](lab, source)
-    knew = [*ITEMS[source](lab.model.asked("SUB-ONE")[-1]), Item("assistant", "The report of SUB-ONE.")]
+    knew = [*program(source).items(lab.model.asked("SUB-ONE")[-1]), Item("assistant", "The report of SUB-ONE.")]
     take_in(lab)
     lab.fresh_model()
     for row in harken(lab, "sessions"):
@@ -142,7 +143,7 @@ def test_what_is_written_is_for_its_owner_alone(lab: Lab) -> None:
     held = plain(lab, "claude-code")
     take_in(lab)
     for target in RUNTIMES:
-        home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
+        home = program(target).home(lab)
         [written] = harken(lab, "resume", held.session, "--in", target, "--home", str(home))
         found = lab.run("stat", "-c", "%a", written["path"])
         assert found.out.strip() == "600"
@@ -156,3 +157,22 @@ def test_the_continued_session_is_linked_to_its_source(lab: Lab, target: str) ->
     _, written = carry_on(lab, held.session, target)
     [line] = [line for line in take_in(lab) if line.get("session") == written["session"]]
     assert line["forked_from"] == source["tip"]
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+@pytest.mark.parametrize("names", [("call_0", "call_0", "call_0"), ("a_2", "a", "a_3"), ("read", "read_1", "x_2")])
+def test_every_call_has_its_result_however_the_ids_of_calls_are_alike(
+    lab: Lab, target: str, names: tuple[str, ...]
+) -> None:
+    """Some servers number calls anew in each reply, and Claude Code takes `a_2` for a second `a`."""
+    with api.open(lab.folder / "store.db") as repo, repo.session(lab.folder / "log.jsonl") as session:
+        session.log_agent_created("a")
+        session.append([Prompt(agent_id="a", content="Look.")])
+        for number, name in enumerate(names):
+            session.append([ToolCall(agent_id="a", id=name, name="read", input=b'{"n":%d}' % number)])
+            session.append([ToolResult(agent_id="a", id=name, name="read", output=f"result {number}")])
+        session.append([Response(agent_id="a", content="Seen.")])
+        ref = session.session_id
+    sent, written = carry_on(lab, ref, target)
+    assert ["result 0", "result 1", "result 2"] == [item.text for item in sent if item.kind == "result"]
+    assert [] == written["losses"]

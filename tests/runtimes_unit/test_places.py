@@ -13,10 +13,10 @@ from harken import runtimes
 from harken.errors import BadRequest, HarkenError
 from harken.events import Prompt
 from harken.events.cbor import encode_events
+from harken.ids import time_ordered_uuid
 from harken.repo import Repo
 from harken.runtimes import Place
 from harken.runtimes.claude_code import slug
-from harken.runtimes.codex import time_ordered_uuid
 from harken.runtimes.resume import Destination, choose_home, resume, write_new
 from harken.store import MemoryStore
 

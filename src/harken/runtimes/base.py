@@ -23,9 +23,16 @@ import msgspec
 from harken import ids
 from harken.errors import BadRequest
 from harken.events import Event, ToolCall
-from harken.formats import Written
+from harken.formats import Loss, Written
 from harken.formats.facts import FileFacts, Origin
 from harken.formats.kit.claims import Claim
+
+from .databases import SessionVersion, no_sessions, no_versions
+from .values import LineOwner as LineOwner
+from .values import Place as Place
+from .values import Plan as Plan
+from .values import ShownLine as ShownLine
+from .values import Template as Template
 
 if TYPE_CHECKING:
     from .plugins import Plugins
@@ -68,11 +75,6 @@ def path_name(path: Path) -> str:
     return f"{path.name}-{ids.artifact_id(os.fsencode(path.absolute()))[:8]}"
 
 
-def no_sessions(connection: sqlite3.Connection) -> Iterable[tuple[str, bytes]]:
-    """Most runtimes keep no database."""
-    return ()
-
-
 def no_side_files(path: Path) -> Iterable[Path]:
     """Most runtimes keep no side files."""
     return ()
@@ -103,10 +105,21 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Callable[[sqlite3.Connection], Iterable[tuple[str, bytes]]] = no_sessions
     """Of a database: the sessions in it, each with its rows as they stand, in a fixed order. `scan` then takes those
     bytes for a document; the connection is a snapshot that may only be read."""
+    versions: Callable[[sqlite3.Connection], Iterable[SessionVersion]] = no_versions
+    """The same sessions, where a database tells which have changed: the rows of the others are then not read."""
+    pieces: Callable[[Path], Iterable[Path]] = no_side_files
+    """Of a document: the other files that hold more of the session, where each of its messages is a file."""
+    gather: Callable[[Path, bytes, Sequence[tuple[Path, bytes]]], bytes] | None = None
+    """Makes of a document and its pieces the bytes that `scan` takes; None where it is a file of its own."""
+    piece_folders: frozenset[str] = frozenset()
+    """What folders are called in which pieces lie, or one of those above them."""
+    holds_pieces: Callable[[Path], bool] = lambda folder: False
+    """Whether what lies in such a folder are pieces of documents elsewhere, which a walk need not look at."""
     side_files: Callable[[Path], Iterable[Path]] = no_side_files
     """The files beside a session's own that belong to it and are no transcripts."""
     agent_files: Callable[[Path], Iterable[Path]] = no_side_files
-    """The files beside a session's own that may be those of its sub-agents: what they say decides."""
+    """The files beside a session's own that may be those of its sub-agents, or of what it goes on from: what they
+    say decides."""
     side_chains: Callable[[bytes], Mapping[str, bytes]] = no_side_chains
     """The agents inside the file: the lines of each, verbatim."""
     record_names: Callable[[bytes], Iterable[str]] = no_record_names
@@ -114,25 +127,6 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # -- writing for resume ----------------------------------------------------------------------------------------------
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a new session goes, and how it is continued. Nothing in it is taken from a transcript."""
-
-    session: str
-    path: Path
-    command: tuple[str, ...]
-    """What continues the session."""
-    cwd: Path
-    """The folder the runtime is going to work in."""
-    time: int
-    """The instant the session is said to begin."""
-    prepare: tuple[tuple[str, ...], ...] = ()
-    """Commands that have to run first, where the runtime takes sessions in by itself."""
-    provider: str = ""
-    """Whose models the runtime is set to use there, where a session has to name them."""
-    longest_result: int = 0
-    """How many bytes of a tool's result the runtime keeps when it loads a session; 0 where it keeps all."""
 
 
 def no_place_beside(place: Place, name: str) -> Path | None:
@@ -153,6 +147,8 @@ class ResumeWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Puts the bytes in their place, where that is more than writing the file `path`."""
     name: Callable[[Place, str], tuple[Path, bytes]] | None = None
     """A line that gives the session a name, and the file it is put at the end of; None where sessions have no names."""
+    drops: Callable[[bytes], tuple[Loss, ...]] = lambda data: ()
+    """What the program by itself leaves out of its own records, given as `native` gets them, when it goes on."""
     sign: Callable[[bytes, Callable[[bytes], Origin]], bytes] | None = None
     """What was written, its origin in the first line, where the program passes over it; given the bytes behind it."""
     side_file: Callable[[Place, str], Path | None] = no_place_beside
@@ -160,35 +156,6 @@ class ResumeWriter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # -- running ---------------------------------------------------------------------------------------------------------
-
-
-class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What kind of agent to start; `templates.py` reads it from a file."""
-
-    name: str
-    runtime: str
-    model: str = ""
-    system_prompt: str = ""
-    append_system_prompt: str = ""
-    arguments: tuple[str, ...] = ()
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start the runtime, and what to make of its output."""
-
-    arguments: tuple[str, ...]
-    prompt: str = ""
-    """The prompt given as an argument."""
-    show: Literal["text", "json", "array", "stream"] = "text"
-    """What the user is to see: the final `text`, its last result as `json`, all lines as an `array`, the `stream`."""
-    typed_lines: bool = False
-    """Whether stdin is a stream of JSON lines rather than text of the prompt."""
-    echoes_prompts: bool = False
-    """Whether the output repeats prompts that are typed into the running session."""
-    continues: str = ""
-    """The session that the user's words go on with, where they name one."""
-    wants_more: bool = False
-    """Whether the user asked for the lines that `Launcher.more` makes it print."""
 
 
 class StreamReader(Protocol):
@@ -199,39 +166,17 @@ class StreamReader(Protocol):
         ...
 
 
-class LineOwner(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose line of output it is."""
-
-    session: str = ""
-    """The session that begins with this line, where one does."""
-    agent: str = ""
-    """The sub-agent that said it; empty for the main agent."""
-    call: str = ""
-    """The call that started that sub-agent."""
-
-
-class ShownLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a line of output means to the user who waits for the answer."""
-
-    answer: bytes | None = None
-    """Shown at the end."""
-    replaces: bool = False
-    """Whether it takes the place of the answer so far, rather than standing behind it."""
-    note: str = ""
-    """Said at once, beside the answer."""
-
-
 def prompt_then_stdin(prompt: str, piped: str) -> str:
     """A prompt given as an argument, and what was piped in behind it."""
     return f"{prompt}\n{piped}" if prompt and piped else prompt or piped
 
 
 class Launcher(msgspec.Struct, frozen=True, kw_only=True):
-    """How the runtime is started under observation. Every line of its output is given to the functions as the JSON
-    object on it, or as an empty one where there is none."""
+    """How the runtime is started under observation. The functions get each line of its output as the JSON object on
+    it, or as an empty one."""
 
     program: str
-    """The name of its executable, looked up on PATH."""
+    """The name of its executable, looked up on PATH; empty where the user's first word is."""
     plan: Callable[[Sequence[str], str], Plan]
     """The user's words and the session to continue (or nothing), to a plan. `BadRequest` for what cannot be wrapped."""
     reader: Callable[[int], StreamReader]
@@ -241,13 +186,15 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """What the line means to the user, for the `show` of the plan."""
     template: Callable[[Template, Sequence[str]], list[str]]
     """The user's words with what a template says, where the runtime's own options go; the user's come later and win."""
+    named_by_plan: bool = (
+        False  # whether the session is `Plan.session` (or a new one): its output names it late or never
+    )
     quiet: Mapping[str, str] = {}
     """Environment that is set unless the user has set it: no traffic but the conversation's own."""
     more: Mapping[str, str] = {}
-    """Environment that makes it print more than it would by itself, for the record; set unless the user has set it."""
+    """Environment that makes it print more than it would, for the record; set unless the user has set it."""
     more_lines: Callable[[], Callable[[dict[str, Any]], bool]] = lambda: lambda line: False
-    """For one run, a function that takes every line of it and says whether it is there only because of `more`: the
-    user is not shown it."""
+    """For one run, a function that says of each line whether it is there only because of `more`, and not shown."""
     full_prompt: Callable[[str, str], str] = prompt_then_stdin
     """The prompt as the runtime puts it together from its argument and what was piped in."""
     typed: Callable[[dict[str, Any]], str] = lambda line: ""
@@ -259,8 +206,8 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     asking_session: Callable[[Environment], str] = lambda environ: ""
     """The session of the agent that runs a tool, as the tool's environment tells; empty where it does not."""
     session_files: Callable[[Path, str], Iterable[Path]] = lambda home, session: ()
-    """The files of a session below the runtime's folder, and of those of its sub-agents that have no session of their
-    own. They are imported when a run is over."""
+    """The files of a session below the runtime's folder, sub-agents' without a session of their own among them. They
+    are imported when a run is over."""
 
 
 # -- the whole -------------------------------------------------------------------------------------------------------
@@ -289,28 +236,42 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that a file is one of its own, from its first 64 KiB and its path."""
     read: SessionReader
     keys: tuple[str, ...] = ()
-    """Keys of JSON objects: a file whose beginning has none of them is certainly not its own, and it is not asked.
-    Empty: it is asked about every file."""
+    """Keys of JSON objects: of a file whose beginning has none of them it is not asked. Empty: it is always asked."""
     source: Literal["file", "document", "database"] = "file"
     """Whether a session is a file that grows, a document that is rewritten, or rows of a database."""
+    older_files_of: str = ""
+    """The runtime whose files these were before it changed their shape: their sessions are that one's, and one that is
+    kept in both shapes is one session."""
     environment: Callable[[Path], Mapping[str, str]] = no_environment
     """What has to be set so that the program uses that folder as its own; nothing where no setting leads there."""
     resume: ResumeWriter | None = None
     launch: Launcher | None = None
 
     @property
+    def keeper(self) -> str:
+        """The runtime that its sessions are called after."""
+        return self.older_files_of or self.name
+
+    @property
     def can(self) -> frozenset[str]:
         """What it can do, as data: `import`, `resume`, `run`."""
-        parts = (("import", self.read), ("resume", self.resume), ("run", self.launch))
-        return frozenset(name for name, part in parts if part is not None)
+        parts = (("import", self.read.suffixes), ("resume", self.resume), ("run", self.launch))
+        return frozenset(name for name, part in parts if part)
 
 
 # -- which there are: ours are loaded when asked for; a plug-in that cannot be used is told in `problems()`, and never
 # keeps the others from being used
 
 GROUP = "harken.runtimes"
-OURS = {"claude-code": "claude_code", "codex": "codex", "harken": "harken"}
-OURS |= {"std-001": "std.std_001", "std-008": "std.std_008", "otel": "otel"}
+OURS = {
+    "claude-code": "claude_code", "codex": "codex", "gemini-cli": "gemini_cli", "gemini-cli-json": "gemini_cli.older",
+    "opencode": "opencode", "opencode-storage": "opencode.storage", "kilo": "opencode.kilo",
+    "opencode-export": "opencode.exports", "pi": "pi",
+    "openclaw": "pi.openclaw", "qwen-code": "qwen_code",
+    "qwen-code-json": "qwen_code.older", "copilot-cli": "copilot_cli", "harken": "harken",
+    "std-001": "std.std_001", "std-008": "std.std_008", "otel": "otel", "atif": "atif", "generic": "generic",
+}  # fmt: skip
+"""Name to module, the most used first; a module's `RUNTIME` is the runtime."""
 
 
 class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -344,8 +305,13 @@ def get(name: str) -> Runtime:
 
 
 def chosen(given: Sequence[str]) -> list[Runtime]:
-    """The runtimes of these names; one by itself is one name, and none at all means every runtime."""
-    return [get(name) for name in ([given] if isinstance(given, str) else given) or names()]
+    """The runtimes of these names, with those of their older files; one by itself is one name, and none at all means
+    every runtime that has sessions to import."""
+    asked = [given] if isinstance(given, str) else list(given)
+    if not asked:
+        return [runtime for runtime in map(get, names()) if "import" in runtime.can]
+    older = (get(name) for name in names() if name not in asked)
+    return [*map(get, asked), *(one for one in older if one.older_files_of in asked)]
 
 
 def is_registered(runtime: Runtime) -> bool:

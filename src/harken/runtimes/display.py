@@ -48,7 +48,9 @@ class Display:
             said = self._meaning(line, found, self._mode)
             if said.note:
                 self._note(said.note)
-            if said.answer is not None:
+            if said.answer is not None and said.joins:
+                self._kept = [*self._kept[:-1], (b"".join(self._kept[-1:]) + said.answer).lstrip(b"\n")]
+            elif said.answer is not None:
                 self._kept = [said.answer] if said.replaces else [*self._kept, said.answer]
 
     def end(self) -> None:

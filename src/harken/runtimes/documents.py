@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from harken import clock, ids
-from harken.context.chains import FileStamp, SourceMemory, recall, remember
+from harken.context.chains import RECENT, FileStamp, SourceMemory, recall, remember
 from harken.formats.facts import Scan
 from harken.formats.kit.claims import Claim, best
 from harken.store import SessionRow, Writer
 
 from .base import Runtime, claim_of
-from .files import OpenFile, Unfit, database_stamp, open_snapshot
+from .databases import Same, no_versions
+from .files import OpenFile, SourceUnreadable, Unfit, database_stamp, open_snapshot, whole_stamp
 from .memory import top_of
-from .sources import Part, Refused, SourceStream, may_claim
+from .sources import Part, Refused, SourceChanged, SourceStream, may_claim
 
 if TYPE_CHECKING:
     from .keeping import SourceImport
 
 DOCUMENT_LIMIT = 64 << 20
 """A document is read as a whole, so it must not be larger than this."""
+ROWS_LIMIT = 512 << 20
+"""The rows of a session hold what it said many times: a log repeats every state of every message."""
 _BEGIN = 1024
 """Bytes in which an object begins, whatever blanks are before it."""
 
@@ -40,12 +45,14 @@ def claimed_by_all(file: OpenFile, head: bytes, runtimes: Sequence[Runtime]) -> 
     return best((runtime, claim_of(runtime, data, file.path)) for runtime in asked if may_claim(runtime, data))
 
 
-def read_parts(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Iterator[Part | Refused]:
-    """What there is of a document or of a database."""
+def read_parts(
+    file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now, known: Mapping[str, str] | None = None
+) -> Iterator[Part | Refused | Same]:
+    """What there is of a document or of a database; of a database without the sessions whose versions are `known`."""
     if runtime.source == "document":
-        yield read_document(file, runtime.read.scan, now)
+        yield read_document(file, runtime, now)
     else:
-        yield from read_database(file.path, runtime)
+        yield from read_database(file.path, runtime, known or {}, now)
 
 
 def whole_part(data: bytes, scan: Scan, stamp: FileStamp) -> Part:
@@ -65,14 +72,37 @@ def whole_part(data: bytes, scan: Scan, stamp: FileStamp) -> Part:
     )
 
 
-def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> Part:
-    """A document as it stands; `SourceChanged` where it is rewritten meanwhile."""
+def read_document(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Part:
+    """A document as it stands, with its pieces; `SourceChanged` where it is rewritten meanwhile."""
+    stamp = whole_stamp(file.path, [runtime])
     stream = SourceStream(file, 0, 0, "")
     stream.fill(DOCUMENT_LIMIT + 1)
     if not stream.ended or stream.content()[1]:
         raise Unfit(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
     stream.confirm(now())
-    return whole_part(stream.content()[0][0][1], scan, file.stamp)
+    data = stream.content()[0][0][1]
+    if runtime.read.gather is not None:
+        data = runtime.read.gather(file.path, data, _read_pieces(file.path, runtime, stamp))
+    else:
+        stamp = file.stamp
+    return whole_part(data, runtime.read.scan, stamp)
+
+
+def _read_pieces(path: Path, runtime: Runtime, stamp: FileStamp) -> list[tuple[Path, bytes]]:
+    """The files that hold more of a document; all must be what they were when they were first looked at."""
+    if stamp.size > ROWS_LIMIT:
+        raise Unfit(f"{path}: a session of more than {ROWS_LIMIT >> 20} MiB")
+    found = []
+    try:
+        for piece in runtime.read.pieces(path):
+            with OpenFile(piece, unpack=False) as file:
+                found.append((piece, file.read(0, file.stamp.size)))
+        is_same = whole_stamp(path, [runtime]) == stamp
+    except SourceUnreadable:
+        is_same = False
+    if not is_same:
+        raise SourceChanged(f"{path}: its session was written to while it was read", hint="import it again")
+    return found
 
 
 def leave_replaced(
@@ -119,15 +149,40 @@ def follow_renamed(
         rows[name] = writer.save_session(msgspec.structs.replace(renamed, agent=agent, source=source, state=state))
 
 
-def read_database(path: Path, runtime: Runtime) -> Iterator[Part | Refused]:
-    """Every session of a database, in one snapshot."""
+def read_database(
+    path: Path, runtime: Runtime, known: Mapping[str, str], now: clock.Clock = clock.now
+) -> Iterator[Part | Refused | Same]:
+    """The sessions of a database, in one snapshot."""
     stamp = database_stamp(path)
     with open_snapshot(path) as connection:
-        for session, data in runtime.read.sessions(connection):
-            if len(data) > DOCUMENT_LIMIT:
-                why = f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB"
+        read_at = now()
+        for session, version, rows in _versioned(connection, runtime, read_at):
+            if version and known.get(session) == version:
+                yield Same(key=session)
+                continue
+            data = rows()
+            if len(data) > ROWS_LIMIT:
+                why = f"{path}: the rows of {session} are more than {ROWS_LIMIT >> 20} MiB"
                 yield Refused(
                     key=session, why=why, hint="it is too large to be one conversation; the others are imported"
                 )
                 continue
-            yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)
+            part = msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)
+            if version:
+                facts = msgspec.structs.replace(part.facts, state=version.encode())
+                part = msgspec.structs.replace(part, facts=facts)
+            yield part
+
+
+def _versioned(
+    connection: sqlite3.Connection, runtime: Runtime, read_at: int
+) -> Iterator[tuple[str, str, Callable[[], bytes]]]:
+    """The sessions, each with its version, where that is sure to change with the next change, and with its rows."""
+    reader = runtime.read
+    if reader.versions is no_versions:
+        for session, data in reader.sessions(connection):
+            yield session, "", partial(bytes, data)
+        return
+    for one in reader.versions(connection):
+        is_settled = read_at - one.changed > RECENT
+        yield one.key, ids.short_digest(one.version) if is_settled else "", one.rows

@@ -5,19 +5,22 @@ compressed file that unpacks to more than there is room for.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import zstandard
 
-from harken.context.chains import FileStamp
+from harken import ids
+from harken.context.chains import FileStamp, recall
 from harken.errors import BadRequest, HarkenError
+from harken.store import SessionRow
 
 from .base import Environment, Runtime, note_failure
 
@@ -29,6 +32,12 @@ UNPACKED_LIMIT = 2 << 30
 """A compressed file may unpack to 200 times its size, or to 64 MiB where that is more, and never to more than 2 GiB."""
 PIECE = 1 << 10
 """How much is unpacked at once: zstd turns this much into 32 MiB at most."""
+SQLITE = b"SQLite format 3\0"
+"""How every database begins."""
+WAL_HEADER = 32
+"""Bytes with which a write-ahead log begins; two numbers in them are new whenever it is begun anew."""
+FOLDERS = 1024
+"""Of how many folders it is remembered what lies in them: files come folder by folder."""
 COPIES = 5
 """How often a database that is being written is copied anew before it is given up for now."""
 """Microseconds. A file touched since may be written again within the same tick of its clock."""
@@ -145,9 +154,23 @@ def session_files(
 ) -> Iterator[Path | Unreadable]:
     """Every session file at or below the starting points, those of a folder before those of the folders in it; what
     is not looked at because of its name is added to `passed`."""
-    suffixes = tuple(sorted({suffix for runtime in runtimes for suffix in runtime.read.suffixes}))
+    readers = [runtime.read for runtime in runtimes]
+    suffixes = tuple(sorted({suffix for reader in readers for suffix in reader.suffixes}))
+
+    @functools.lru_cache(FOLDERS)
+    def holds_pieces(folder: Path) -> bool:
+        return any(one.holds_pieces(folder) for one in readers if not one.piece_folders.isdisjoint(folder.parts))
+
     for point in points:
-        yield from walk(point, suffixes, passed)
+        for found in walk(point, suffixes, passed):
+            if found == point or isinstance(found, Unreadable) or not holds_pieces(found.parent):
+                yield found
+
+
+def whole_stamp(path: Path, runtimes: Iterable[Runtime]) -> FileStamp:
+    """The stamp of a file with those that hold more of the same session."""
+    found = [stamp_of(path), *(stamp_of(piece) for runtime in runtimes for piece in runtime.read.pieces(path))]
+    return FileStamp(sum(one.size for one in found), max(one.modified for one in found), found[0].inode)
 
 
 class SourceUnreadable(HarkenError):
@@ -156,6 +179,12 @@ class SourceUnreadable(HarkenError):
 
 def _unreadable(path: Path | str, problem: OSError) -> SourceUnreadable:
     return SourceUnreadable(f"{path}: {problem.strerror}", hint="look at the path and the permissions")
+
+
+def known_source(path: Path, known: Container[str]) -> str:
+    """What the file is called as a source: whoever keeps it live has noted where it really lies."""
+    file = str(path)
+    return file if file in known or (real := os.path.realpath(path)) not in known else real
 
 
 def stamp_of(path: Path | str) -> FileStamp:
@@ -291,6 +320,17 @@ def database_stamp(path: Path) -> FileStamp:
     return FileStamp(main.size + log.size, max(main.modified, log.modified), main.inode)
 
 
+def kept_versions(file: str, rows: Iterable[SessionRow], runtimes: Mapping[str, Runtime]) -> dict[str, str]:
+    """What was kept of the sessions of a database, by their names; nothing where the file is none, or one of a runtime
+    that is not asked. What is known of agents inside a file says nothing of the file."""
+    versions: dict[str, str] = {}
+    for row in rows:
+        if row.runtime in runtimes and runtimes[row.runtime].source == "database":
+            inside = {source: known for source, known in recall(row).items() if ids.file_around(source) == file}
+            versions |= {ids.name_within(file, source): known.scan for source, known in inside.items() if known.digest}
+    return versions
+
+
 @contextlib.contextmanager
 def open_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
     """An SQLite file as it stands at one instant, read only. Whoever writes it is not kept waiting and finds nothing
@@ -313,7 +353,7 @@ def open_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _copy_database(path: Path, copy: Path) -> Path:
     for _ in range(COPIES):
-        before = database_stamp(path)
+        before, log = database_stamp(path), _log_of(path)
         for ending in ("", "-wal"):
             try:
                 shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
@@ -324,6 +364,21 @@ def _copy_database(path: Path, copy: Path) -> Path:
             except OSError as problem:
                 raise _unreadable(path, problem) from None
         # A journal beside it is a transaction under way, or one that was cut off and is not ours to undo.
-        if before == database_stamp(path) and not Path(f"{path}-journal").exists():
+        if Path(f"{path}-journal").exists():
+            continue
+        # A write-ahead log is added to, and begun anew only once all of it is in the file. As long as it is the same
+        # one, it holds whatever was moved into the file while that was copied, and a transaction that was copied in
+        # part has no end in it and is passed over.
+        if before == database_stamp(path) or (log and log == _log_of(path)):
             return copy
     raise HarkenError(f"{path}: is being written all the time", hint="import it again when it rests")
+
+
+def _log_of(path: Path) -> bytes:
+    """The beginning of the write-ahead log, by which one is told from the next; empty where there is none."""
+    try:
+        with Path(f"{path}-wal").open("rb") as log:
+            head = log.read(WAL_HEADER)
+    except OSError:
+        return b""
+    return head if len(head) == WAL_HEADER else b""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory, names
 from .base import Identity, Runtime
-from .files import Unfit, Unreadable, bytes_to_read, database_stamp, stamp_of
+from .databases import Same
+from .files import Unfit, Unreadable, bytes_to_read, database_stamp, kept_versions, known_source, stamp_of, whole_stamp
 from .keeping import PartKeeper, SourceImport, new_source
 from .made_from import why_made
 from .memory import ImportResult
@@ -177,12 +177,15 @@ class Importer:
         with workers.WorkerPool(list(self.runtimes), self._jobs - 1) as pool:
             self._pool = pool
             try:
-                yield pool.reading_ahead(listed, todo, lambda path: self._since(self._known(str(path))))
+                yield pool.reading_ahead(listed, todo, lambda path: self._since(str(path)))
             finally:
                 self._pool = None
 
-    def _since(self, known: SourceMemory | None) -> Resumption | None:
-        return None if self.verify else Resumption.after(known)
+    def _since(self, file: str) -> Resumption | None:
+        inside = [] if self.verify else [self._row(source) for source in self._inside.get(file, ())]
+        if versions := kept_versions(file, inside, self.runtimes):
+            return Resumption(versions=versions)
+        return None if self.verify else Resumption.after(self._known(file))
 
     def _reading(self, path: Path, since: Resumption | None) -> Reading:
         reading = self._pool.read(path, since) if self._pool is not None and not self._pool.take(path) else None
@@ -190,7 +193,7 @@ class Importer:
 
     def _parts_of(self, path: Path, named: bool) -> Iterator[bool]:
         """Read a file and queue its parts; every answer says whether what is queued should land now."""
-        file = self._source_of(path)
+        file = known_source(path, self._session_of)
         if not self.verify and self._is_settled(path, file):
             return
         if not self.verify and not named and (failed := self._failures.find(path)) is not None:
@@ -199,12 +202,15 @@ class Importer:
         known = self._known(file)
         runtime: Runtime | None = None
         item: SourceImport | None = None
-        for said in self._reading(path, self._since(known)):
+        for said in self._reading(path, self._since(file)):
             if isinstance(said, NotClaimed):
                 self._not_claimed[file] = said.stamp
                 self._done.append(memory.not_claimed(file, said, named=named))
             elif isinstance(said, Refused):
                 self._done.append(memory.failed(ids.source_within(file, said.key), said.why, said.hint))
+            elif isinstance(said, Same):
+                source = ids.source_within(file, said.key)
+                self._done.append(memory.unchanged(self._row(source), source, self._details))
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
                 if not named and runtime.read.made_from and (why := why_made(runtime, path)):
@@ -235,11 +241,6 @@ class Importer:
                 self._pending_size += said.length
                 yield self._pending_size >= BATCH
 
-    def _source_of(self, path: Path) -> str:
-        """What the file is called as a source: whoever keeps it live has noted where it really lies."""
-        file = str(path)
-        return file if file in self._session_of or (real := os.path.realpath(path)) not in self._session_of else real
-
     def _is_settled(self, path: Path, file: str) -> bool:
         """Whether nothing has to be read; what is there already is then told."""
         if file in self._not_claimed and self._not_claimed[file] == stamp_of(file):
@@ -249,14 +250,13 @@ class Importer:
         if not sources or known & set(names()) - self.runtimes.keys():  # one that was not asked for is told as such
             return False
         last = max((self._stamps[source] for source in sources), key=lambda known: known.read_at)
-        if last.stamp.is_recent(last.read_at) or last.stamp != (
-            stamp_of(file) if sources == [file] else database_stamp(path)
-        ):
+        stamp = whole_stamp(path, self.runtimes.values()) if sources == [file] else database_stamp(path)
+        if last.stamp.is_recent(last.read_at) or last.stamp != stamp:
             return False
-        rows = {source: self._row(source) for source in sources}
-        if file in rows and memory.has_new_side_files(self.runtimes.get(rows[file].runtime), path, last.read_at):
+        runtime = self.runtimes.get(self._row(sources[0]).runtime) if file in sources else None
+        if runtime and memory.has_new_side_files(runtime, path, last.read_at):
             return False
-        self._done += [memory.unchanged(rows[source], source, self._details) for source in sources]
+        self._done += [memory.unchanged(self._row(source), source, self._details) for source in sources]
         return True
 
     def _row(self, source: str) -> SessionRow:
@@ -281,7 +281,7 @@ class Importer:
 
     def _find_alike(self, item: SourceImport, part: Part) -> None:
         """Find what the source nearly repeats, where there is a session that it copies or that copies it."""
-        names = self._beginnings.find(item.runtime.name, part.facts)
+        names = self._beginnings.find(item.runtime.keeper, part.facts)
         relatives = [row for name in names if (row := self.rows.get(name)) is not None and row.tip]
         resumed = self.store.find_name(RESUMED_BRANCH + item.identity.session)
         if not item.identity.parent and (relatives or resumed):

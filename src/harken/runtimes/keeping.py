@@ -134,7 +134,7 @@ class SourceImport:
         old = self.before or SourceMemory()
         return ImportResult(
             session=self.name,
-            runtime=self.runtime.name,
+            runtime=self.runtime.keeper,
             source=self.path,
             status="rewritten" if self.rewritten else "grown" if self.before else "new",
             parent=self.identity.parent,
@@ -229,7 +229,7 @@ class PartKeeper:
         """The session's row as it is now, under the name it has to have: the id that its records give. Where several
         runtimes have a session of one id, the one whose name comes first has the id and the others have their own
         behind it, whichever came first."""
-        identity, runtime, parent, name = item.identity, item.runtime.name, item.identity.parent, item.identity.name
+        identity, runtime, parent, name = item.identity, item.runtime.keeper, item.identity.parent, item.identity.name
         if parent and self._is_foreign(self._find(parent, rows), runtime, item.path):
             parent = f"{parent}-{runtime}"
             name = f"{parent}/{identity.agent}" if identity.agent else name
@@ -331,8 +331,8 @@ class PartKeeper:
             artifact="",
             format=runtime.format,
             time=0,
-            template=runtime.name,
-            principal=self._principal or f"{runtime.name}:{owner}{agent}",
+            template=runtime.keeper,
+            principal=self._principal or f"{runtime.keeper}:{owner}{agent}",
             session_id=named,
             spawned_from=item.now.spawned_from,
             forked_from=item.now.forked_from,

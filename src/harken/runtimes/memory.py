@@ -288,14 +288,14 @@ class FailureMemory:
         return f"{self._of}/{stamp.size}-{stamp.modified}-{stamp.inode}{path}"
 
 
-def skipped(source: str, why: str) -> ImportResult:
-    """The file is no session."""
-    return ImportResult(session="", runtime="", source=source, status="skipped", error=why)
+def skipped(source: str, why: str, program: str = "") -> ImportResult:
+    """The file is no session, or one of a program that cannot be read yet."""
+    return ImportResult(session="", runtime=program, source=source, status="skipped", error=why)
 
 
 def not_claimed(source: str, said: NotClaimed, *, named: bool) -> ImportResult:
     """The file is no session; a failure where it was asked for by name."""
-    return failed(source, f"{source}: {said.why}", said.hint) if named else skipped(source, said.why)
+    return failed(source, f"{source}: {said.why}", said.hint) if named else skipped(source, said.why, said.program)
 
 
 def unchanged(row: SessionRow, source: str, details: bool) -> ImportResult:

@@ -87,7 +87,7 @@ class Recorder:
         now: clock.Clock = clock.now,
         unnamed: str = "",
     ) -> None:
-        """`unnamed` is what a session is called that the runtime never names."""
+        """`unnamed` is what a session is called that the runtime never names, or that its plan names."""
         self._launch = launch
         self._unnamed = unnamed or str(uuid.uuid4())
         self._reader = launch.reader(now())
@@ -117,6 +117,8 @@ class Recorder:
             if owner.session and owner.session != self.session:
                 self.checkpoint("session_end")
                 self._begin(owner.session)
+            elif self._launch.named_by_plan and not self.session:
+                self._begin(self._unnamed)
             events = self._reader.feed(line)
             if owner.agent and self.session:
                 self._sub_agent(owner.agent, owner.call, events)

@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,7 +28,10 @@ from harken.store import Commit, SessionRow, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
 
-NATIVE, RAW = "1", "4"
+if TYPE_CHECKING:
+    from harken.context.shortening import Shortening
+
+NATIVE, FIELD, RAW = "1", "2", "4"
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +44,8 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
     """What tells where the runtime keeps its sessions, unless `home` does."""
     home: Path | None = None
     """The runtime's own folder; a user's home that contains it will do."""
+    shortening: Shortening | None = None
+    """How much goes along, where not all of it does."""
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,12 +75,14 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
     row = store.find_session(commit.session_id) if commit.session_id else None
-    tier, written = _written(store, commit, to.runtime, writer, place)
+    tier, written = _written(store, commit, to, writer, place)
     named_in, line = _name(writer, place, row, written.data)
     if named_in == place.path:
         written = msgspec.structs.replace(written, data=written.data + line)
     if writer.sign is not None:
-        written = msgspec.structs.replace(written, data=writer.sign(written.data, _teller(commit, place, tier)))
+        records = _records(to.runtime, written.data) if to.runtime.source == "database" else None
+        tell = _teller(commit, place, tier, records or 0)
+        written = msgspec.structs.replace(written, data=writer.sign(written.data, tell))
     kept = Remembered(
         runtime=to.runtime.name,
         session=place.session,
@@ -144,20 +152,27 @@ def _environment(to: Destination, home: Path) -> dict[str, str]:
     return environment
 
 
-def _written(store: Store, commit: Commit, runtime: Runtime, writer: ResumeWriter, place: Place) -> tuple[str, Written]:
+def _written(store: Store, commit: Commit, to: Destination, writer: ResumeWriter, place: Place) -> tuple[str, Written]:
     """The tier, the bytes of the new session, and what they could not say."""
-    made = continued(store, commit, format=runtime.format, write=lambda events: writer.translated(events, place))
+    runtime = to.runtime
+    made = continued(
+        store,
+        commit,
+        format=runtime.format,
+        write=lambda events: writer.translated(events, place),
+        shortening=to.shortening,
+    )
     if made.tier == RAW:
         raise BadRequest(
             f"{commit.short} is kept as {made.format}, which {runtime.name} cannot continue",
             hint="`harken materialize` gives it in any format that can say it",
         )
-    native = made.format == runtime.format and made.tier == NATIVE
+    native = made.tier in (NATIVE, FIELD)
     data = writer.native(made.data, place) if native else made.data
-    return made.tier, Written(data=data, losses=made.losses)
+    return made.tier, Written(data=data, losses=(*made.losses, *(writer.drops(made.data) if native else ())))
 
 
-def _teller(commit: Commit, place: Place, tier: str) -> Callable[[bytes], Origin]:
+def _teller(commit: Commit, place: Place, tier: str, records: int) -> Callable[[bytes], Origin]:
     """What the file says of its own beginning, so that other stores need not be told: given all but its first line."""
     return lambda rest: Origin(
         session=place.session,
@@ -167,6 +182,7 @@ def _teller(commit: Commit, place: Place, tier: str) -> Callable[[bytes], Origin
         size=len(rest),
         digest=ids.short_digest(rest),
         tier=tier,
+        records=records,
     )
 
 

@@ -112,7 +112,7 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     turns.frequency(facts.frequency)
     # The words are looked at before anything is written for a resume.
     plan = launch.plan(words, "x" if request.source else "")
-    program = _find_program(request)
+    program = _find_program(request, words)
     if request.source is not None:
         to = Destination(runtime=request.runtime, cwd=request.cwd, environ=request.environ)
         resumed = resume(store, request.source, to, now=now)
@@ -127,7 +127,7 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
             wait_for_earlier(store, opening.session, spool.path)
         return track(store, opening, facts, warn=output.warn, now=now)
 
-    started, unnamed = now(), str(uuid.uuid4())
+    started, unnamed = now(), plan.session or str(uuid.uuid4())
     recorder = Recorder(launch, open_tracker, output.warn, now=lambda: started, unnamed=unnamed)
     spool = SpoolFile(store, new_header(request.runtime.name, facts, started=started, session=unnamed))
     request = msgspec.structs.replace(request, facts=facts)
@@ -155,8 +155,8 @@ def _launcher(runtime: Runtime) -> Launcher:
     return runtime.launch
 
 
-def _find_program(request: RunPlan) -> str:
-    name = _launcher(request.runtime).program
+def _find_program(request: RunPlan, words: Sequence[str]) -> str:
+    name = _launcher(request.runtime).program or words[0]
     if (found := shutil.which(name, path=request.environ.get("PATH"))) is None:
         raise NotFound(f"{name!r} is not on PATH", hint=f"install {request.runtime.label} first, or put it on PATH")
     return found

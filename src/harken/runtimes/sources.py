@@ -24,8 +24,9 @@ from harken.store import Content, PackedFrame
 
 from . import claim_of, get, names
 from .base import Runtime
+from .databases import Same
 from .elided import Elided, Gap
-from .files import OpenFile, Unfit
+from .files import SQLITE, OpenFile, Unfit
 
 PART = 4 << 20
 """How much of a file is scanned at once; more only where no cut falls."""
@@ -260,6 +261,8 @@ class Resumption(msgspec.Struct, frozen=True, kw_only=True):
     scan: str = ""
     size: int = 0
     digest: str = ""
+    versions: dict[str, str] = {}
+    """Of a database: what is known of its sessions, by their names."""
 
     @classmethod
     def after(cls, known: SourceMemory | None) -> Resumption | None:
@@ -319,6 +322,7 @@ class NotClaimed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     why: str
     hint: str
     stamp: FileStamp
+    program: str = ""  # the one that wrote it, where it is a session that cannot be read yet
 
 
 _OF_RUNTIMES = "`harken doctor` lists the runtimes whose sessions can be imported"
@@ -337,11 +341,13 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     hint: str
 
 
-Reading = Iterator[Claimed | NotClaimed | Restarted | Refused | Part]
+Reading = Iterator[Claimed | NotClaimed | Restarted | Refused | Same | Part]
 
 
 def may_claim(runtime: Runtime, head: bytes) -> bool:
     """Whether a file that begins like this can be the runtime's; to look for a key costs less than to parse."""
+    if runtime.source == "database":
+        return head.startswith(SQLITE)
     # A key may be written with escapes, or in UTF-16, which nobody does and anybody may.
     return (
         not runtime.keys
@@ -355,6 +361,10 @@ def _not_claimed(file: OpenFile, head: bytes, asked: set[str]) -> NotClaimed:
     """Why none of those that were asked claims the file: it may be the session of another."""
     others = (other for other in map(get, names()) if other.name not in asked and may_claim(other, head))
     if (found := best((other, claim_of(other, head, file.path)) for other in others)) is None:
+        from . import unread  # most files are somebody's
+
+        if (program := unread.recognise(head, file.path)) is not None:
+            return NotClaimed(why=program.why, hint=unread.HINT, stamp=file.stamp, program=program.name)
         hint = _OF_DOCUMENTS if file.path.name.endswith(".json") else _OF_RUNTIMES
         return NotClaimed(why="not a session of any runtime that can be imported", hint=hint, stamp=file.stamp)
     why = f"a session of {found[0].label}, which was not asked for"
@@ -381,7 +391,7 @@ def read_source(
         if runtime.source != "file":
             from . import documents  # most sources are files that grow
 
-            yield from documents.read_parts(file, runtime, now)
+            yield from documents.read_parts(file, runtime, now, since.versions if since is not None else {})
         else:
             try:
                 yield from read_parts(file, scan, since or Resumption(), now)

@@ -28,6 +28,7 @@ from harken.store.blobs import FRAME_SIZE
 
 from . import PluginProblem, failures, note_problem
 from .base import Runtime
+from .databases import Same
 from .files import Unfit, Unreadable
 from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
 
@@ -70,7 +71,7 @@ class ReadEnded(msgspec.Struct, frozen=True, tag=True):
     """The plug-ins that failed over it, or before."""
 
 
-WorkerMessage = Claimed | NotClaimed | Restarted | Refused | Part | ReadFailed | ReadEnded
+WorkerMessage = Claimed | NotClaimed | Restarted | Refused | Same | Part | ReadFailed | ReadEnded
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(WorkerMessage).decode
 _decode_task = msgspec.msgpack.Decoder(ReadTask).decode

@@ -9,8 +9,6 @@ thread is continued by `codex resume ID`; its id is a version-7 UUID.
 from __future__ import annotations
 
 import functools
-import os
-import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,12 @@ from harken.formats.facts import ORIGIN, FileFacts, Origin
 from harken.formats.kit.claims import Claim
 from harken.formats.kit.jsonl import lines, parse
 from harken.formats.kit.openai import text_of
+from harken.ids import time_ordered_uuid
 from harken.runtimes.base import UUID, Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
 from harken.runtimes.files import stamp_of
 
 from .launch import LAUNCH
+from .relatives import relatives
 
 INDEX = "session_index.jsonl"
 """The list of the names that people gave to threads; the last line of a thread counts."""
@@ -82,13 +82,6 @@ def _read_names(index: Path, size: int, modified: int) -> dict[str, str]:
 
 
 # -- resume ----------------------------------------------------------------------------------------------------------
-
-
-def time_ordered_uuid(instant: int) -> str:
-    """A version-7 UUID: the instant in milliseconds, then chance."""
-    number = (instant // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
-    number = number & ~(0xF << 76) | 7 << 76
-    return str(uuid.UUID(int=number & ~(3 << 62) | 2 << 62))
 
 
 def _place(home: Path, cwd: Path, now: int) -> Place:
@@ -167,6 +160,7 @@ RUNTIME = Runtime(
     read=SessionReader(
         scan=codex.scan,
         identify=_identify,
+        agent_files=relatives,
         record_names=codex.record_names,
     ),
     resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name, sign=_sign),
