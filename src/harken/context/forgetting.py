@@ -42,7 +42,7 @@ def find_forgettable(store: Store, ref: Ref) -> SessionRow | Commit:
     row = session_named(store, ref, exact=True)
     if row is None and _by_prefix(store, ref, ref) is None:
         row = session_named(store, ref, exact=False)
-    return row if row is not None else get_commit(store, ref)
+    return row if row is not None else get_commit(store, ref, whole=True)
 
 
 def going_with_session(store: Store, row: SessionRow) -> Going:

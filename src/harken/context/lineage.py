@@ -4,8 +4,9 @@ the other way: which sub-agents a session has."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from harken.formats import events_v1, find
+from harken.formats import Loss, events_v1, find
 from harken.store.base import Commit, SessionRow, Store
 
 from .walk import Callers, inherited
@@ -17,17 +18,28 @@ def names_agents(format: str) -> bool:
     return format == events_v1.FORMAT.name or (known is not None and known.tells_agents)
 
 
-def handed_down(store: Store, tip: str, root: str = "") -> dict[str, Commit]:
-    """The contexts that a whole chain goes on from, nearest first, by what their records are called after there.
-    `root` is the first commit of the chain, where that is known: a walk takes time."""
+class HandedDown(NamedTuple):
+    """The contexts that a whole chain goes on from, nearest first, by what their records are called after there."""
+
+    found: dict[str, Commit]
+    missing: Loss | None = None
+    """The next one, where it cannot be found."""
+
+
+def handed_down(store: Store, tip: str, root: str = "") -> HandedDown:
+    """What a whole chain goes on from. `root` is its first commit, where that is known: a walk takes time."""
     found: dict[str, Commit] = {}
     names, seen = Callers(), {tip}
     root = root or (store.walk(tip)[-1].id if tip else "")
-    while root and isinstance(given := inherited(store, root), Commit) and given.id not in seen:
+    while root and (given := inherited(store, root)):
+        if isinstance(given, Loss):
+            return HandedDown(found, missing=given)
+        if given.id in seen:
+            break
         seen.add(given.id)
         found[names(given)] = given
         root = store.walk(given.id)[-1].id
-    return found
+    return HandedDown(found)
 
 
 def lineage(store: Store, tip: str, limit: int | None = None) -> list[Commit]:

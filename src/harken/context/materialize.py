@@ -156,10 +156,11 @@ def _forgotten(store: Store, commits: Sequence[WalkStep]) -> tuple[Loss, ...]:
 
 
 def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
-    if target is None:
-        # The newest commit that is part of the answer says which format it is in.
-        target = pieces[-1].format
-    return translate(pieces, target) if target else raw(pieces)
+    if target is not None:
+        return translate(pieces, target, present=True)
+    # The newest commit that is part of the answer says which format it is in.
+    own = pieces[-1].format
+    return translate(pieces, own) if own else raw(pieces)
 
 
 def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[WalkStep], *, plain: bool) -> Counts:

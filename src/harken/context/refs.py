@@ -15,12 +15,13 @@ import msgspec
 from harken import ids
 from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound
 from harken.formats import find as find_format
-from harken.store.base import Commit, Name, SessionRow, Store, WalkStep
+from harken.store.base import Commit, Name, SessionRow, Store
 from harken.text import close_to
 
 from . import walk
 from .chains import readable_sessions
 from .lineage import agent_name, agents_below, handed_down, names_agents
+from .message_places import message_commit, nearest
 from .names import is_own
 
 Ref = str | Commit | Name
@@ -43,8 +44,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     branch: Name | None = None
 
 
-def find(store: Store, ref: Ref) -> Found:
-    """What the REF names."""
+def find(store: Store, ref: Ref, *, whole: bool = False) -> Found:
+    """What the REF names. Of a message in a file of several agents that is the commit in the chain of the agent that
+    has it, or with `whole` in that of the file: a context is one agent's, and a session is looked at as a whole."""
     if isinstance(ref, Commit):
         return Found(commit=ref)
     if isinstance(ref, Name):
@@ -55,16 +57,20 @@ def find(store: Store, ref: Ref) -> Found:
         return Found(commit=commit)
     if name := store.find_name(ref):
         return Found(commit=store.get_commit(name.target), branch=name if name.kind == "branch" else None)
-    commit = _by_session(store, ref) or _by_prefix(store, ref, ref) or _by_session(store, ref, exact=False)
+    commit = (
+        _by_session(store, ref, whole=whole)
+        or _by_prefix(store, ref, ref)
+        or _by_session(store, ref, exact=False, whole=whole)
+    )
     if commit is None:
         _refuse_agents_alone(store, ref)
         raise NotFound(f"there is no commit, branch, tag or session {ref!r}", hint=_hint(store, ref))
     return Found(commit=commit)
 
 
-def get_commit(store: Store, ref: Ref) -> Commit:
+def get_commit(store: Store, ref: Ref, *, whole: bool = False) -> Commit:
     """The commit the REF names."""
-    return find(store, ref).commit
+    return find(store, ref, whole=whole).commit
 
 
 def get_commits(store: Store, refs: Sequence[Ref]) -> list[Commit]:
@@ -121,7 +127,7 @@ def _session_at(store: Store, text: str) -> SessionRow | None:
     """The session of the commit that a REF names; None where it names none."""
     name = store.find_name(text) if text else None
     commit = store.get_commit(name.target) if name else _by_prefix(store, text, text.removeprefix(ids.COMMIT_PREFIX))
-    commit = commit or _by_session(store, text, exact=False)
+    commit = commit or _by_session(store, text, exact=False, whole=True)
     return session_of(store, text, commit) if commit is not None else None
 
 
@@ -184,7 +190,7 @@ def _main_agent(store: Store, row: SessionRow) -> str:
     return next((event.agent_id for event in told if event.agent_id), agent_name(row))
 
 
-def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
+def _by_session(store: Store, ref: str, *, exact: bool = True, whole: bool = False) -> Commit | None:
     if (row := session_named(store, ref, exact=exact)) is not None and row.tip:
         return _tip(store, whole_session(store, row), row.stand)
     if found := _older(store, ref, exact=exact):
@@ -195,7 +201,8 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     at = ref.find("@", 1)
     while at > 0:
         if (row := session_named(store, ref[:at], exact=exact)) is not None:
-            return _by_message(store, row, ref[at + 1 :])
+            held = _by_message(store, row, ref[at + 1 :])
+            return held if whole else _of_agent(store, row, held, ref[at + 1 :])
         if found := _older(store, ref[:at], exact=exact):
             return _in_chain(store, ref[:at], _by_number(store, *found).id, ref[at + 1 :])
         at = ref.find("@", at + 1)
@@ -246,7 +253,7 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
             return store.get_commit(found.id)
     if (made := _created(store, message)) is not None:
         return made
-    before = handed_down(store, row.stand)
+    before = handed_down(store, row.stand).found
     session, at, place = message.rpartition("@")
     if place.isdecimal() and (given := before.get(session)) is not None:
         return _in_chain(store, session, given.id, at + place)
@@ -262,87 +269,30 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     )
 
 
+def _of_agent(store: Store, row: SessionRow, commit: Commit, message: str) -> Commit:
+    """The commit that holds the message in the chain of the agent whose it is, where a file has several agents: at the
+    commit of the file stands what the main agent knew."""
+    known = find_format(commit.format)
+    if known is None or "read" not in known.can or not names_agents(commit.format):
+        return commit
+    told = known.read_delta(store.get(commit.artifact))
+    whose = {event.agent_id for event in told if message in (event.message_id, event.api_id)}
+    for other in agents_below(store, row):
+        if other.agent in whose and (found := message_commit(store, whole_session(store, other).stand, message)):
+            return store.get_commit(found.id)
+    return commit
+
+
 def _in_chain(store: Store, name: str, tip: str, message: str) -> Commit:
     """The commit of that chain, and no other, which holds the message."""
     if found := message_commit(store, tip, message):
         return store.get_commit(found.id)
     place = walk.place_in(message)
-    near = None if place is None else _nearest(store, tip, place)
+    near = None if place is None else nearest(store, tip, place)
     raise NotFound(
         f"{name} holds no message {message!r}" if place is None else f"no record of {name} begins at {message}",
         hint=f"the nearest before it is {near}" if near else f"`harken show {name}` shows the ids of its records",
     )
-
-
-def message_commit(store: Store, tip: str, message: str) -> WalkStep | None:
-    """The commit of the chain whose delta holds the message."""
-    place = walk.place_in(message)
-    if place is not None and (at := _at_place(store, tip, place)):
-        link, begin, data = at
-        if message in _names(link.format, data, begin) or _has_unnamed(link.format, data, place - begin):
-            return link
-    deltas = walk.all_deltas(store.walk(tip))[::-1]
-    # A name may be spelled with escapes, which is rare: such deltas are looked at when no other has it.
-    for needle in (message.encode("utf-8", "replace"), b"\\u"):
-        contents = store.get_many([link.artifact for link in deltas])
-        for link, data in zip(deltas, contents, strict=True):
-            if may_hold(link.format, data, needle) and _holds(link.format, data, message, as_stored=place is not None):
-                return link
-    return None
-
-
-def may_hold(format: str, data: bytes, needle: bytes) -> bool:
-    """Whether the delta has to be read to know; one that is no file of its format may spell names in any way."""
-    return needle in data or ((known := find_format(format)) is not None and known.delta_reader is not None)
-
-
-def _at_place(store: Store, tip: str, place: int) -> tuple[WalkStep, int, bytes] | None:
-    """The delta that the place lies in, where it begins, and its bytes."""
-    deltas = walk.all_deltas(store.walk(tip))[::-1]
-    begin = 0
-    for link, data in zip(deltas, store.get_many([link.artifact for link in deltas]), strict=True):
-        end = begin + walk.places(find_format(link.format), data)
-        if place < end:
-            return link, begin, data
-        begin = end
-    return None
-
-
-def _names(format: str, data: bytes, begin: int) -> list[str]:
-    """What the records of a delta are called, each after its place if it has no name; of one that nobody can read, the
-    place where it begins."""
-    known = find_format(format)
-    if known is None or "read" not in known.can:
-        return [f"@{begin}"]
-    return [event.message_id for event in walk.added(known, data, begin)]
-
-
-def _has_unnamed(format: str, data: bytes, offset: int) -> bool:
-    """Whether a line begins there whose record has no name; the reader of a session log leaves it without one."""
-    known = find_format(format)
-    if known is None or known.places is not len or known.names_stored or (offset and data[offset - 1] != 0x0A):
-        return False
-    first = next(iter(known.read(data[offset : data.find(b"\n", offset) + 1 or None])), None)
-    return first is not None and not first.message_id
-
-
-def _nearest(store: Store, tip: str, place: int) -> str | None:
-    """The last record called after its place that begins before this one, in the delta that the place lies in."""
-    if (at := _at_place(store, tip, place)) is None:
-        return None
-    link, begin, data = at
-    known = ((walk.place_in(name), name) for name in _names(link.format, data, begin))
-    return max(((there, name) for there, name in known if there is not None and there < place), default=(0, None))[1]
-
-
-def _holds(format: str, data: bytes, message: str, *, as_stored: bool) -> bool:
-    """Whether a record of the delta has this name; `as_stored` passes over names that its reader made of places."""
-    known = find_format(format)
-    if known is None or "read" not in known.can:
-        return not as_stored
-    if as_stored and not known.names_stored:
-        return False
-    return any(event.message_id == message or event.api_id == message for event in known.read_delta(data))
 
 
 # -- what to say when it names nothing -------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def iter_session(
         yield from _all_named(main)
         return
     end = _End()
-    own = end.noted(chain(_handed_down(store, row), _all_named(main)))
+    own = end.noted(chain(_handed_down(store, row, lost), _all_named(main)))
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _Stream(_events(own, row, elsewhere - {row.agent}), hold)}
@@ -173,11 +173,13 @@ def _read(store: Store, row: SessionRow, losses: list[Loss], *, raising: bool) -
     return _all_named(made)
 
 
-def _handed_down(store: Store, row: SessionRow) -> list[Event]:
+def _handed_down(store: Store, row: SessionRow, losses: list[Loss]) -> list[Event]:
     """What the session goes on from and another file holds: it went back, or was forked. Agents that were asked for
     there are told of there."""
     found: list[Event] = []
-    for name, given in handed_down(store, row.stand).items():
+    given_to_it = handed_down(store, row.stand)
+    losses += [given_to_it.missing] if given_to_it.missing else []
+    for name, given in given_to_it.found.items():
         events = _all_named(everything_on_disk(store, given))
         found[:0] = [event for event in _placed(events, name) if not event.agent_id]
     return found

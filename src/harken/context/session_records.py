@@ -174,7 +174,10 @@ def _told_by_file(row: SessionRow) -> Remembered | None:
     told = next((known.origin for known in recall(row).values() if known.origin is not None), None)
     if told is None:
         return None
-    return Remembered(runtime=row.runtime, session=row.session, prefix=told.prefix, tier=told.tier, origin=told)
+    records = told.records or None
+    return Remembered(
+        runtime=row.runtime, session=row.session, prefix=told.prefix, records=records, tier=told.tier, origin=told
+    )
 
 
 def _written(store: Store, row: SessionRow, remembered: Remembered) -> Beginning:
@@ -207,13 +210,13 @@ class _Version:
 
 def _is_in_own_format(format: Format, runtime: str) -> bool:
     """Whether what was read are the runtime's own records; Harken's own log belongs to no program."""
-    return format.runtime == runtime or format.name == LOG.name
+    return runtime in (format.runtime, *format.shared_by) or format.name == LOG.name
 
 
 def _format_of(row: SessionRow, format: Format) -> Format:
     """The format that names the records of a session's runtime, where a recording of it was read."""
     known = (formats.find(name) for name in formats.names())
-    return next((each for each in known if each is not None and each.runtime == row.runtime), format)
+    return next((each for each in known if each is not None and row.runtime in (each.runtime, *each.shared_by)), format)
 
 
 def _sharing(format: Format, data: bytes, scope: str) -> Callable[[str], str]:

@@ -13,6 +13,7 @@ from harken.store.base import Commit, SessionRow, Store, WalkStep
 
 from . import refs, walk
 from .chains import SourceMemory
+from .message_places import may_hold
 
 
 def spawn_points(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
@@ -134,7 +135,7 @@ def _with_bytes(store: Store, deltas: Sequence[WalkStep]) -> Iterator[tuple[Walk
 def _called(format: str, data: bytes, waiting: Iterable[bytes]) -> list[bytes]:
     """Those of the calls that a delta makes. Their ids alone say little: Claude Code writes down what it sends to the
     model as well, and may do so before the call itself. They will do where nobody can read the delta."""
-    held = [needle for needle in waiting if refs.may_hold(format, data, needle)]
+    held = [needle for needle in waiting if may_hold(format, data, needle)]
     known = find_format(format)
     if not held or known is None or "read" not in known.can:
         return held

@@ -23,7 +23,7 @@ def standing(store: Store, ref: str) -> Standing:
     tag, an older tip, a message), what had been said up to there."""
     if (row := session_meant(store, ref)) is not None:
         return Standing(row=row)
-    return standing_at(store, get_commit(store, ref))
+    return standing_at(store, get_commit(store, ref, whole=True))
 
 
 def standing_at(store: Store, commit: Commit) -> Standing:

@@ -8,7 +8,8 @@ The best tier that applies is taken and named:
     "3"   rendering    a narrative
     "4"   raw          the bytes as they are kept, with a sentence about what they are
 
-Nothing here makes tier 2 or 3 yet; their names are part of the table because answers are kept and compared.
+Which one it is follows from what the formats say they can do (`tier_between`); what is in the bytes decides only where
+a format keeps older shapes of itself under its own name.
 
 `materialize` and `resume` both come through `translate`. Where the target is a runtime's own format, what another
 runtime told its model about itself stays behind: the folder and the system it ran on, its tools and skills, how it may
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,6 +36,9 @@ from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.store.base import Commit, Store
 
 from .walk import COMPACTION, Piece, conversation
+
+if TYPE_CHECKING:
+    from .shortening import Shortening
 
 EventWriter = Callable[[Sequence[Event]], Written]
 TIERS = {"1": "native", "2": "field", "2s": "structural", "3": "rendering", "4": "raw"}
@@ -51,31 +56,59 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """What was read on the way, where something was."""
 
 
-def translate(pieces: Sequence[Piece], target: Format, *, write: EventWriter | None = None) -> Translation:
+def tier_between(sources: Iterable[Format | None], target: Format) -> str:
+    """The best tier from these formats (None: one that nobody knows) to the target."""
+    found = list(sources)
+    names = {source.name if source is not None else "" for source in found}
+    if names <= {target.name}:
+        return "1"
+    if names <= {target.name, *target.older}:
+        return "2"
+    if "write" not in target.can or any(source is None or "read" not in source.can for source in found):
+        return "4"
+    return "3" if target.is_rendering else "2s"
+
+
+def translate(
+    pieces: Sequence[Piece],
+    target: Format,
+    *,
+    write: EventWriter | None = None,
+    present: bool = False,
+    shortening: Shortening | None = None,
+) -> Translation:
     """The pieces as one conversation in the target's format, or raw where there is no way.
 
     A runtime that is going to continue it gives its own `write`, which knows the new session's id and folder; what is
-    said and what is lost is the same with and without it."""
+    said and what is lost is the same with and without it. With `present`, what is kept in an older shape of the target
+    is brought to its present one. With `shortening`, the older part of what is too long is summed up."""
     if any(piece.problem for piece in pieces):
         return raw(pieces)
-    if all(piece.name == target.name for piece in pieces):
-        return _native(pieces, target)
+    if shortening is not None and (made := _shortened(pieces, target, write or target.adopt, shortening)):
+        return made
+    tier = tier_between((piece.format for piece in pieces), target)
+    if tier == "1":
+        return _in_present_shape(_native(pieces, target), target) if present else _native(pieces, target)
+    if tier == "2":
+        return _field(pieces, target)
+    if tier == "4":
+        return raw(pieces, wanted=target.name)
     if len(pieces) == 1 and pieces[0].current and pieces[0].format and target.name in pieces[0].format.direct:
         return _direct(pieces[0], target)
-    readable = all(piece.format is not None and "read" in piece.format.can for piece in pieces)
-    if not readable or "write" not in target.can:
-        return raw(pieces, wanted=target.name)
     if target.runtime or write is not None:
         return _adopted(pieces, target, write or target.adopt)
-    return _structural(pieces, target)
+    return _structural(pieces, target, tier)
 
 
-def continued(store: Store, tip: Commit, *, format: str, write: EventWriter) -> Translation:
+def continued(
+    store: Store, tip: Commit, *, format: str, write: EventWriter, shortening: Shortening | None = None
+) -> Translation:
     """The conversation at `tip` for the runtime of that format, which writes it itself where it has to be translated.
 
-    The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
+    The answer says and lacks what `materialize` in that format does, unless it is shortened; tier 4 means that there is
+    no way."""
     _, pieces, missing = conversation(store, tip, COMPACTION)
-    made = translate(pieces, get(format), write=write)
+    made = translate(pieces, get(format), write=write, shortening=shortening)
     if made.tier != "4":
         _check_continued(tip, made)
     return msgspec.structs.replace(made, losses=(*made.losses, *missing))
@@ -94,18 +127,39 @@ def _native(pieces: Sequence[Piece], target: Format) -> Translation:
     return Translation(data=data, format=target.name, tier="1", description=target.description)
 
 
+def _in_present_shape(made: Translation, target: Format) -> Translation:
+    """The same conversation, where it is kept in an older shape of its own format."""
+    bring = target.older.get(target.name)
+    data = bring(made.data) if bring is not None else None
+    return made if data is None else msgspec.structs.replace(made, data=data, tier="2")
+
+
+def _field(pieces: Sequence[Piece], target: Format) -> Translation:
+    """What older formats of the family kept, in the target's fields."""
+    parts = [_brought(piece, target) for piece in pieces]
+    return Translation(data=target.join(parts), format=target.name, tier="2", description=target.description)
+
+
+def _brought(piece: Piece, target: Format) -> bytes:
+    bring = target.older.get(piece.name)
+    data = bring(piece.data) if bring is not None else None
+    return piece.data if data is None else data
+
+
 def _direct(piece: Piece, target: Format) -> Translation:
     """What a runtime makes of its own records, in that runtime's words; no other way says as much."""
     written = piece.format.direct[target.name](piece.data) if piece.format else Written(data=b"")
     return _made(target, written, piece.events())
 
 
-def _made(target: Format, written: Written, events: Iterable[Event], lost: Iterable[Loss] = ()) -> Translation:
+def _made(
+    target: Format, written: Written, events: Iterable[Event], lost: Iterable[Loss] = (), *, tier: str = "2s"
+) -> Translation:
     """What was written in the target's format from events; `lost` is what was left out before."""
     return Translation(
         data=written.data,
         format=target.name,
-        tier="2s",
+        tier=tier,
         losses=(*lost, *written.losses),
         description=target.description,
         events=tuple(events),
@@ -114,6 +168,12 @@ def _made(target: Format, written: Written, events: Iterable[Event], lost: Itera
 
 def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Translation:
     """Another runtime's conversation, as the target's runtime can go on with it."""
+    kept, lost = _carried_over(pieces, target)
+    return _written_by(target, write, kept, lost)
+
+
+def _carried_over(pieces: Sequence[Piece], target: Format) -> tuple[list[Event], list[Loss]]:
+    """What of the pieces goes along, and what stays behind."""
     kept: list[Event] = []
     lost: list[Loss] = []
     for piece in pieces:
@@ -122,14 +182,38 @@ def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Tra
         heard, left = carry_over(piece.events(), notices, target, own_instructions=piece.name == SESSION_LOG.name)
         kept += heard
         lost += left
+    return kept, lost
+
+
+def _written_by(
+    target: Format, write: EventWriter, kept: Sequence[Event], lost: Iterable[Loss], tier: str = "2s"
+) -> Translation:
     written = write([_as_prompt(event) if isinstance(event, System) else event for event in kept])
-    return _made(target, written, kept, merge(lost))
+    return _made(target, written, kept, merge(lost), tier=tier)
 
 
-def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
+def _shortened(
+    pieces: Sequence[Piece], target: Format, write: EventWriter, shortening: Shortening
+) -> Translation | None:
+    """The conversation with its older part summed up; None where it is short enough as it is, or cannot be read."""
+    from .shortening import narrate, shorten  # most conversations go along whole
+
+    formats = [piece.format for piece in pieces]
+    if "write" not in target.can or any(each is None or "read" not in each.can for each in formats):
+        return None
+    kept, lost = _carried_over(pieces, target)
+    if shortening.narrative:
+        told, left = narrate(kept, shortening)
+        return _written_by(target, write, told, [*lost, *left], "3")
+    shorter, left = shorten(kept, shortening)
+    return _written_by(target, write, shorter, [*lost, *left]) if left else None
+
+
+def _structural(pieces: Sequence[Piece], target: Format, tier: str) -> Translation:
     read = [piece.events() for piece in pieces]
     events = [event for part in read for event in part]
-    if target.context is identity and not (target.pairs_calls and _is_answered_later(read)):
+    whole = target.is_rendering or (target.pairs_calls and _is_answered_later(read))
+    if target.context is identity and not whole:
         # Piece by piece, so that what is in the target's format already stays as it is, byte for byte.
         parts = [
             Written(data=piece.data) if piece.name == target.name else target.write(part)
@@ -141,7 +225,7 @@ def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
         )
     else:
         written = target.write(events)
-    return _made(target, written, events)
+    return _made(target, written, events, tier=tier)
 
 
 def _is_answered_later(parts: Sequence[Sequence[Event]]) -> bool:

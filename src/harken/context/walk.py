@@ -353,12 +353,11 @@ def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[tuple[str, list[
     """The commits of the answer, newest first; before them those of each context that was handed down, with what its
     records are called after. Beside them what was handed down and cannot be found."""
     groups = [("", select(store, tip, stop))]
-    given: Commit | str | None = None
     names = Callers()
     seen = {tip.id}
     while stop == COMPACTION and groups[0][1] and (given := inherited(store, groups[0][1][-1].id)):
-        if isinstance(given, str):
-            return groups, (Loss(what="inherited context", count=1, why=given),)
+        if isinstance(given, Loss):
+            return groups, (given,)
         if given.id in seen:
             break
         seen.add(given.id)
@@ -380,8 +379,8 @@ class Callers:
         return given.session_id
 
 
-def inherited(store: Store, commit: str) -> Commit | str | None:
-    """The commit whose context a chain with this root was given, if it was; a text says why it cannot be found."""
+def inherited(store: Store, commit: str) -> Commit | Loss | None:
+    """The commit whose context a chain with this root was given, if it was; a loss says why it cannot be found."""
     first = store.get_commit(commit)
     origin = None if first.parent else first.spawned_from
     if not origin or not origin.get("inherits"):
@@ -389,12 +388,13 @@ def inherited(store: Store, commit: str) -> Commit | str | None:
     from .spawned import spawn_points
 
     session = origin.get("session") or "a session without a name"
+    lost = partial(Loss, what="inherited context", count=1)
     if found := spawn_points(store, [first]).get(first.id):
         try:
             return store.get_commit(found)
         except NotFound:
-            return f"{found} of {session} is not in this store"
+            return lost(why=f"{found} of {session} is not in this store")
     if store.find_session(session) is None:
-        return f"{session} is not in this store"
+        return lost(why=f"{session} is not in this store")
     # What the parent knows now is more than it knew then, so nothing is said rather than too much.
-    return f"nobody wrote down at which commit of {session} it was handed over"
+    return lost(why=f"nobody wrote down at which commit of {session} it was handed over")
