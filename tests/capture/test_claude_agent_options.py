@@ -91,7 +91,7 @@ def test_a_run_is_over_when_its_transport_is_closed(tmp_path: Path) -> None:
         captured = harken.capture.claude_agent(None, session)
         asyncio.run(run())
         assert ["Hi.", "Hello."] == said(session)
-        assert [] == threads()
+        assert ([], None) == (threads(), session.closers)  # a session of a thousand runs does not keep them
 
 
 @pytest.mark.parametrize("end", ["context", "finish", "copy"])
@@ -126,6 +126,34 @@ def test_one_of_two_runs_that_ends_leaves_the_other_captured(tmp_path: Path) -> 
         captured = harken.capture.claude_agent(None, session)
         asyncio.run(run())
         assert {"primary": 2, "conversation:two": 2} == Counter(one.source for one in session[TranscriptEntry].all())
+
+
+@pytest.mark.parametrize("loop", ["ended", "running"])
+def test_a_host_that_breaks_out_of_its_loop_has_what_it_heard_when_the_session_is_closed(
+    tmp_path: Path, loop: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The SDK closes no transport then, or only later, and Claude Code writes what it said after it was heard."""
+    path, log = tmp_path / "0f0e.jsonl", tmp_path / "log.jsonl"
+    writer = threading.Timer(0.3, path.write_bytes, [HI])
+
+    async def run(session: Session) -> Any:
+        query = Query(harken.capture.claude_agent(None, session))
+        await query.hook("UserPromptSubmit", path)
+        writer.start()
+        if loop == "running":
+            session.close()
+            await query.transport.close()
+
+    with caplog.at_level(logging.WARNING, "harken.capture"), Session(log, ack="os") as session:
+        asyncio.run(run(session))
+    writer.join()
+    path.write_bytes(HI + b'{"type": "user", "content": "More.", "uuid": "u3"}\n')
+    with Session(log, readonly=True) as session:
+        assert ["Hi.", "Hello."] == said(session)
+    with Session(log, ack="os") as session:
+        harken.capture.claude_agent(None, session)
+        assert ["Hi.", "Hello.", "More."] == said(session)  # what came behind it was not lost
+    assert ([], []) == (caplog.records, threads())
 
 
 def test_what_a_killed_program_did_not_come_to_read_is_read_when_the_session_is_captured_again(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ def test_a_signature_alone_is_an_entry_without_words() -> None:
             ],
             [
                 Prompt(content="hi"),
-                Thinking(content="hm", signature="s"),
+                Thinking(content="hm"),
+                Output(raw=b'{"part_fields":{"signature":"s"}}'),
                 ToolCall(id="g", name="google_search", input=b'{"queries":["x"]}', server_tool=True),
                 ToolResult(id="g", name="google_search", output='[{"hits":1}]'),
                 ToolCall(id="m", name="look", input=b"{}", server_tool=True),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import harken
 from harken import Repo
+from harken.api.search import SearchHit, SearchRequest, search
 from harken.capture import TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest
-from harken.events import Metric, Response, Thinking, ToolCall
+from harken.events import Event, Metric, Response, Thinking, ToolCall, ToolResult
+from harken.formats.kit.chat import message_events
+from harken.index.file import StoreIndex
+from support.indexes import digest
 from support.small_api import assistant, read, user
 
 
@@ -72,3 +78,173 @@ def test_numbers_count_each_request_once(repo: Repo, tmp_path: Path) -> None:
     list(repo.import_sessions([log]))  # the same log, seen again
     (spent,) = repo.session_costs().values()
     assert (80, 10) == (spent.tokens.input, spent.tokens.output)
+
+
+def test_what_a_chat_message_says_beside_its_words_is_written_again(repo: Repo, tmp_path: Path) -> None:
+    kept, other = ({"type": "file", "file": {"file_id": name}} for name in ("file-1", "gs-2"))
+    asked = [
+        {"role": "system", "content": "Be brief.", "name": "house"},
+        {"role": "user", "content": "What grows there?", "name": "Jill"},
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, kept]},
+        {"role": "user", "content": [{"type": "text", "text": "And"}, other]},
+    ]
+    with repo.session(tmp_path / "garden.jsonl") as session:
+        exchange = Capture(session, "test").request(CapturedRequest(messages=asked, read=message_events))
+        assert exchange is not None
+        exchange.reply([Response(content="Grass.")])
+
+    made = repo.materialize(session.session_id, format="openai-chat-v1")
+
+    assert [*asked, {"role": "assistant", "content": "Grass."}] == json.loads(made.bytes)["messages"]
+    assert () == made.losses
+
+
+def test_the_summary_of_a_compaction_is_found(repo: Repo, tmp_path: Path) -> None:
+    with repo.session(tmp_path / "garden.jsonl") as session:
+        session.log_agent_created("a")
+        session.log_transcript_entry("a", {"role": "user", "content": "Tell me."})
+        session.log_transcript_entry("a", {"role": "assistant", "content": "Well."})
+        session.log_transcript_edit("a", "compact", 2, content="They spoke of a badger.")
+
+    (hit,) = repo.search("badger").hits
+    assert ("injected", "They spoke of a badger.") == (hit.role, hit.snippet.text)
+    assert_grown_is_fresh(repo)
+
+
+class TestAMessageOfAnotherConversation:
+    """A session has one log, in which several conversations stand; each is an agent's."""
+
+    @pytest.fixture
+    def name(self, repo: Repo, tmp_path: Path) -> str:
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            capture = Capture(session, "test")
+            say(capture, [user("What grows there?")], "Grass.")
+            say(capture, [user("Who digs?")], "The badger.")
+            say(capture, [user("What grows there?"), assistant("Grass."), user("And trees?")], "Oaks.")
+            return session.session_id
+
+    def test_names_the_context_of_that_conversation(self, repo: Repo, name: str) -> None:
+        (hit,) = (one for one in search(repo, SearchRequest(query="badger")) if isinstance(one, SearchHit))
+        (other,) = (row.session for row in repo.sessions() if row.parent)
+
+        for ref in (hit.ref, f"{name}@{hit.message_id}", f"{other}@{hit.message_id}"):
+            assert ["Who digs?", "The badger."] == words(repo, ref)
+
+    def test_names_the_context_of_the_main_conversation_where_it_is_of_that(self, repo: Repo, name: str) -> None:
+        (hit,) = (one for one in search(repo, SearchRequest(query="grass")) if isinstance(one, SearchHit))
+
+        assert ["What grows there?", "Grass."] == words(repo, hit.ref)
+
+    def test_is_looked_at_in_the_session_as_it_stood(self, repo: Repo, name: str) -> None:
+        (hit,) = (one for one in search(repo, SearchRequest(query="badger")) if isinstance(one, SearchHit))
+
+        seen = {event.content for event in repo.events(hit.ref) if isinstance(event, Response)}
+        assert {"Grass.", "The badger."} == seen
+
+
+def say(capture: Capture, messages: list[dict[str, Any]], words: str) -> None:
+    exchange = capture.request(CapturedRequest(messages=messages, read=read, model="m-1"))
+    assert exchange is not None
+    exchange.reply([Response(content=words)])
+
+
+def words(repo: Repo, ref: str) -> list[str]:
+    """What is said in the context that a REF names."""
+    told = json.loads(repo.materialize(ref, format="openai-chat-v1").bytes)
+    return [message["content"] for message in told["messages"]]
+
+
+class TestCallsWithOneId:
+    """Gemini gives calls no ids, so that each conversation has a first one; some servers number anew in each reply."""
+
+    def test_of_two_conversations_are_two_each_with_its_own_result(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            capture = Capture(session, "test")
+            ask(capture, [user("What grows there?")], "look")
+            repo.index.catch_up()
+            ask(capture, [user("Make a hole.")], "dig")
+            answer = {"role": "tool", "id": "c1", "content": "done"}
+            ask(capture, [user("Make a hole."), assistant("I try.", "dig"), answer], "rest")
+            repo.index.catch_up()
+
+        outcomes = repo.sql("SELECT tool, failed FROM calls ORDER BY tool").rows
+        assert [("dig", 0), ("look", None), ("rest", None)] == outcomes
+        assert [("dig",)] == repo.sql("SELECT tool FROM messages WHERE role = 'result'").rows
+        assert {"dig": 1, "look": 1, "rest": 1} == calls_by_tool(repo)
+        assert_grown_is_fresh(repo)
+
+    def test_in_two_replies_are_two(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            capture = Capture(session, "test")
+            ask(capture, [user("Make a hole.")], "dig")
+            answer = {"role": "tool", "id": "c1", "content": "done"}
+            ask(capture, [user("Make a hole."), assistant("I try.", "dig"), answer], "dig")
+            name = session.session_id
+
+        assert {"dig": 2} == calls_by_tool(repo) == next(iter(repo.stats([name]))).figures.tools
+
+    def test_in_one_reply_are_two_each_with_its_own_result(self, repo: Repo, tmp_path: Path) -> None:
+        calls = [ToolCall(id="c1", name="dig", input=b"{}"), ToolCall(id="c1", name="look", input=b"{}")]
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            exchange = Capture(session, "test").request(CapturedRequest(messages=[user("Go.")], read=read))
+            assert exchange is not None
+            exchange.reply(calls)
+            (agent,) = session.agents
+            session.append([ToolResult(agent_id=agent, id="c1", output="stone", is_error=True)])
+            session.checkpoint()
+            repo.index.catch_up()
+            session.append([ToolResult(agent_id=agent, id="c1", output="grass")])
+            session.append([Response(agent_id=agent, content="Seen.")])
+        repo.index.catch_up()
+
+        outcomes = repo.sql("SELECT tool, failed FROM calls ORDER BY tool").rows
+        assert [("dig", 1), ("look", 0)] == outcomes
+        named = repo.sql("SELECT tool FROM messages WHERE role = 'result' ORDER BY time").rows
+        assert [("dig",), ("look",)] == named
+        assert_grown_is_fresh(repo)
+
+    def test_of_which_the_first_was_left_alone_end_with_the_last(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            capture = Capture(session, "test")
+            ask(capture, [user("Make a hole.")], "dig")
+            said = [user("Make a hole."), assistant("I try.", "dig"), user("Rather look.")]
+            ask(capture, said, "look")
+            answer = {"role": "tool", "id": "c1", "content": "grass"}
+            ask(capture, [*said, assistant("I try.", "look"), answer], "rest")
+
+        outcomes = repo.sql("SELECT tool, failed FROM calls ORDER BY tool").rows
+        assert [("dig", None), ("look", 0), ("rest", None)] == outcomes
+        assert_grown_is_fresh(repo)
+
+    def test_count_once_where_the_log_is_imported_beside_the_session(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            converse(Capture(session, "test"))
+        list(repo.import_sessions([tmp_path / "garden.jsonl"]))
+
+        assert {"look": 1} == calls_by_tool(repo)
+        assert_grown_is_fresh(repo)
+
+
+def ask(capture: Capture, messages: list[dict[str, Any]], tool: str) -> None:
+    """A request whose reply calls a tool by the id that every reply has."""
+    exchange = capture.request(CapturedRequest(messages=messages, read=read_tools, model="m-1"))
+    assert exchange is not None
+    exchange.reply([Response(content="I try."), ToolCall(id="c1", name=tool, input=b"{}")])
+
+
+def read_tools(message: dict[str, Any]) -> Iterator[Event]:
+    """A message that names tools where others have the ids of calls."""
+    for event in read(message):
+        yield event.replace(id="c1", name=event.id, input=b"{}") if isinstance(event, ToolCall) else event
+
+
+def calls_by_tool(repo: Repo) -> dict[str, int]:
+    (spent, _) = repo.usage()
+    return {group.key: group.spending.calls for group in spent.groups("tool")}
+
+
+def assert_grown_is_fresh(repo: Repo) -> None:
+    repo.index.catch_up()
+    with StoreIndex(repo.store, None) as fresh:
+        fresh.catch_up()
+        assert digest(fresh) == digest(repo.index)

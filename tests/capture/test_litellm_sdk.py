@@ -50,6 +50,10 @@ def test_a_loop_is_captured_as_it_went_over_the_wire(came: Came, name: str) -> N
     assert ["primary"] == came[name]["sources"]
 
 
+def test_what_takes_an_input_and_is_no_conversation_is_not_captured(came: Came) -> None:
+    assert ["Hi.", "Hello."] == said(came["embedded"])
+
+
 def test_what_litellm_knows_of_a_reply_is_kept(came: Came) -> None:
     *_, last = came["wrapped"]["metadata"]
     names = ("model", "provider", "finish_reason", "request_id", "response_id")

@@ -82,13 +82,13 @@ class TestReading:
         assert [("image/png", 1), ("", 1), ("application/pdf", None)] == [(i.media_type, i.at) for i in prompt.images]
 
     def test_what_no_event_has_a_place_for_is_kept_with_the_reason(self) -> None:
-        sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+        film = {"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}}
 
-        _, kept, odd = read({"role": "user", "content": ["hi", sound, {"type": "hologram"}]})
+        _, kept, odd = read({"role": "user", "content": ["hi", film, {"type": "hologram"}]})
 
         assert isinstance(kept, Output) and isinstance(odd, Output)
-        assert sound == json.loads(kept.raw)
-        assert ("neither words nor a picture: 'input_audio'", "unknown part of a message: 'hologram'") == (
+        assert film == json.loads(kept.raw)
+        assert ("neither words nor a picture: 'video_url'", "unknown part of a message: 'hologram'") == (
             kept.why,
             odd.why,
         )
@@ -328,7 +328,7 @@ class TestWriting:
 
         messages = written(*calls, ToolResult(output="first"), ToolResult(output="second"))
 
-        assert [("call", "first"), ("call_2", "second")] == [
+        assert [("call", "first"), ("call-2", "second")] == [
             (one["tool_call_id"], one["content"]) for one in messages if one["role"] == "tool"
         ]
 

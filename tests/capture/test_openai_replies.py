@@ -15,6 +15,8 @@ import pytest
 from harken import Session, capture
 from harken.capture import TranscriptEntry
 from harken.events import Image, Metric, Prompt, TranscriptEdit
+from harken.events.tally import Tally
+from harken.formats import get
 from support.openai_loop import captured, client_of, metadata, scripted
 from support.scripted_model import Answer, Say
 
@@ -30,6 +32,16 @@ def session() -> Iterator[Session]:
 
 def said(session: Session, source: str = "primary") -> list[tuple[str, str]]:
     return [(role, content) for role, content, *_ in captured(session, source)]
+
+
+def given_on(session: Session) -> list[dict[str, Any]]:
+    """What a program is given that goes on from the session."""
+    log, responses = get("session-log-v2"), get("openai-responses-v1")
+    context = log.context(log.write(list(session.events())).data)
+    assert context == log.context(context)
+    written = json.loads(responses.write(list(log.read(context))).data)
+    items: list[dict[str, Any]] = written if isinstance(written, list) else written["input"]
+    return items
 
 
 def standing(session: Session) -> list[str]:
@@ -159,8 +171,9 @@ class TestChatCompletions:
         with Session(tmp_path / "a.jsonl") as session:
             chat(session, Say("bye"), asked("file-2"), {"role": "assistant", "content": "of two"}, user("thanks"))
 
-            assert ["Sum up", "of one"] == [content for _, content in said(session)]
-            assert ["Sum up", "of two", "thanks", "bye"] == [content for _, content in said(session, "conversation:2")]
+            assert ["Sum up\n[file file-1]", "of one"] == [content for _, content in said(session)]
+            other = [content for _, content in said(session, "conversation:2")]
+            assert ["Sum up\n[file file-2]", "of two", "thanks", "bye"] == other
 
     def test_a_part_is_the_same_wherever_the_host_wants_it_cached(self, session: Session) -> None:
         part = {"type": "file", "file": {"file_id": "file-1"}}
@@ -169,7 +182,12 @@ class TestChatCompletions:
         again = [{"type": "text", "text": "Sum up"}, part]
         chat(session, Say("bye"), user(again), {"role": "assistant", "content": "of one"}, user("thanks"))
 
-        assert ["Sum up", "of one", "thanks", "bye"] == [content for _, content in said(session)]
+        assert ["Sum up\n[file file-1]", "of one", "thanks", "bye"] == [content for _, content in said(session)]
+
+    def test_a_file_that_the_provider_keeps_is_an_entry_alone(self, session: Session) -> None:
+        chat(session, Say("long"), user([{"type": "file", "file": {"file_id": "file-1"}}]))
+
+        assert [("user", "[file file-1]"), ("assistant", "long")] == said(session)
 
     def test_a_sound_alone_is_an_entry(self, session: Session) -> None:
         sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "mp3"}}
@@ -381,6 +399,7 @@ class TestCompaction:
         assert ["compaction"] == [one["kind"] for one in metadata(session) if "kind" in one]
         edits = [event.action for event in session.events() if isinstance(event, TranscriptEdit)]
         assert ["truncate", "restore"] == edits  # "go on" stands again
+        assert 1 == Tally.of(session.events()).compactions
         assert [MODEL] * 4 == [event.model for event in session.events() if isinstance(event, Metric)]
 
     def test_one_within_a_reply_may_be_all_that_is_sent_again(self, session: Session) -> None:
@@ -390,3 +409,16 @@ class TestCompaction:
 
         assert {"primary"} == {entry.source for entry in session[TranscriptEntry].all()}
         assert ["go on", "two"] == standing(session)
+        assert 1 == Tally.of(session.events()).compactions
+        assert [sealed] == [one for one in given_on(session) if one["type"] == "compaction"]
+
+    @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+    def test_a_summary_that_only_openai_can_open_goes_along_where_it_stood(self, session: Session) -> None:
+        with scripted([Say("one")], [], [Say("two")]) as (_, url), client_of(url) as client:
+            wrapped = capture.openai(client, session)
+            items: list[Any] = [user("count")]
+            items += wrapped.responses.create(model=MODEL, input=items).output
+            window: list[Any] = list(wrapped.responses.compact(model=MODEL, input=items).output)
+            wrapped.responses.create(model=MODEL, input=[*window, user("and on")])
+
+        assert ["message", "compaction", "message", "message"] == [one["type"] for one in given_on(session)]

@@ -119,6 +119,15 @@ class TestProcessor:
             about[key] for key in ("model", "response_id", "provider", "finish_reason")
         )
 
+    def test_two_users_who_begin_alike_have_a_conversation_each(self, session: Session, tracer: Tracer) -> None:
+        for name, answer in (("t1", "Hello, one."), ("t2", "Hello, two.")):
+            with tracer.start_as_current_span("chat") as span:
+                named = {"gen_ai.conversation.id": name}
+                span.set_attributes(attributes([ASKED], [said("assistant", answer)], **named))
+
+        assert [STORY[0], ("assistant", "Hello, one.")] == told(session)
+        assert [STORY[0], ("assistant", "Hello, two.")] == told(session, "conversation:1")
+
     def test_each_reply_is_there_before_the_span_around_it_ends(self, session: Session, tracer: Tracer) -> None:
         with tracer.start_as_current_span("invoke_agent guide", attributes={"gen_ai.agent.name": "guide"}):
             with tracer.start_as_current_span("chat") as one:

@@ -122,6 +122,48 @@ class TestOnce:
         assert 1 == sum(isinstance(event, AgentCreated) for event in events)
         assert ["a", "b", "x", "y"] == [text for _, text in words(events)]
 
+    def test_conversations_of_two_names_are_two_also_where_they_begin_alike(self) -> None:
+        hi, hello = said("user", "Hi."), said("assistant", "Hello.")
+        one, two = ({"gen_ai.conversation.id": name} for name in ("t1", "t2"))
+        events = read(
+            chat("1", [hi], [hello], one),
+            chat("2", [hi], [hello], two, at=2),
+            chat("3", [hi, hello, said("user", "a")], [said("assistant", "b")], one, at=4),
+            chat("4", [hi, hello, said("user", "x")], [said("assistant", "y")], two, at=6),
+            chat("5", [hi, said("assistant", "Hey."), said("user", "z")], [said("assistant", "w")], two, at=8),
+        )
+        by_agent: dict[str, list[str]] = {}
+        for event in events:
+            if isinstance(event, Prompt | Response):
+                by_agent.setdefault(event.agent_id, []).append(event.content)
+
+        assert [["Hi.", "Hello.", "a", "b"], ["Hi.", "Hello.", "x", "y", "Hey.", "z", "w"]] == list(by_agent.values())
+        assert [1] == [event.n for event in events if isinstance(event, TranscriptEdit)]
+
+    @pytest.mark.parametrize("failed", [None, "overloaded"])
+    def test_so_are_those_that_begin_alike_before_the_first_has_a_reply(self, failed: str | None) -> None:
+        hi = said("user", "Hi.")
+        one, two = ({"gen_ai.conversation.id": name} for name in ("t1", "t2"))
+        events = read(
+            chat("1", [hi], [] if failed else [said("assistant", "Hello.")], one, lasts=3, failed=failed),
+            chat("2", [hi], [said("assistant", "Hey.")], two, at=1 if failed is None else 4, lasts=1),
+            chat("3", [hi, said("user", "a")], [said("assistant", "b")], one, at=6),
+        )
+        told: dict[str, list[str]] = {}
+        for event in events:
+            if isinstance(event, Prompt | Response):
+                told.setdefault(event.agent_id, []).append(event.content)
+
+        first = ["Hi.", "a", "b"] if failed else ["Hi.", "Hello.", "a", "b"]
+        assert [first, ["Hi.", "Hey."]] == list(told.values())
+
+    def test_a_conversation_that_goes_on_under_another_name_is_told_once(self) -> None:
+        events = read(
+            chat("1", [ASKED], [TOLD], {"gen_ai.conversation.id": "t1"}),
+            chat("2", [ASKED, TOLD, said("user", "x")], [said("assistant", "y")], {"session.id": "t2"}, at=2),
+        )
+        assert 4 == len(words(events))
+
 
 def _altered() -> list[dict[str, Any]]:
     return [
@@ -153,6 +195,21 @@ class TestAgents:
         } == by_agent(events)
         times = [event.time or 0 for event in events]
         assert sorted(times) == times
+
+    def test_a_run_that_ends_together_with_its_last_request_ends_behind_it(self) -> None:
+        """The request tells what the tools answered; their spans do not."""
+        asks = said("assistant", call("c1", "a", {}), call("c2", "b", {}))
+        answers = [said("tool", result("c1", "one")), said("tool", result("c2", "two"))]
+        events = read(
+            agent("1", "boss", lasts=4),
+            chat("2", [ASKED], [asks], {"harken.messages": "new"}, lasts=1, parent="1"),
+            tool("3", "a", "c1", at=1, lasts=2, parent="1"),
+            tool("4", "b", "c2", at=1, lasts=3, parent="1"),
+            chat("5", answers, [], {"harken.messages": "new"}, at=4, lasts=0, parent="1"),
+        )
+
+        assert [("tool_result", "one"), ("tool_result", "two")] == words(events)[-2:]
+        assert ["c1", "c2"] == [event.id for event in events if isinstance(event, ToolResult)]
 
     def test_two_runs_of_an_agent_are_two(self) -> None:
         events = read(

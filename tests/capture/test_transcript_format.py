@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import orjson
+import pytest
 
 import harken
 from harken import formats
@@ -155,3 +156,14 @@ def test_a_stored_id_stays_with_its_entry_also_where_it_comes_behind_others(tmp_
 
     assert [one.entry_id for one in old] == [one.entry_id for one in written[1:]]
     assert len(written) == len({one.entry_id for one in written})
+
+
+@pytest.mark.parametrize(("kind", "origin"), [("compaction", "compaction"), ("remark", "remark"), ("injected", "")])
+def test_a_user_entry_of_a_kind_is_what_a_program_said(kind: str, origin: str) -> None:
+    prompt = Prompt(content="They met.", source="injected", origin=origin, time=0)
+    written = formats.get("transcript-v1").write([prompt])
+
+    (read,) = (event for event in formats.get("transcript-v1").read(written.data) if isinstance(event, Prompt))
+
+    assert kind == orjson.loads(written.data)["metadata"]["kind"]
+    assert ("injected", origin) == (read.source, read.origin)

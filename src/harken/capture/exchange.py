@@ -32,6 +32,7 @@ from harken.events.prints import (
     shared_links,
 )
 from harken.events.session import TranscriptEdit
+from harken.events.tally import BOUNDARY
 from harken.formats.transcript.events import plain, plain_json
 from harken.log import Session
 from harken.log.choosing import chosen
@@ -204,17 +205,17 @@ class Capture:
         self, request: CapturedRequest, raw: Sequence[bytes], conversation: CapturedConversation
     ) -> None:
         """Instructions that this conversation was not given before."""
-        given = [System(subtype="instructions", message=text) for text in request.instructions]
-        found = [
-            event
-            for text in raw
-            if self._instructing and (hash(text), len(text)) in self._instructing
-            for event in request.read(orjson.loads(text))
-        ]
-        given += [event for event in found if isinstance(event, System) and is_instructions(event)]
-        for event in masked(given, self.mask):
-            if print_of(event) not in conversation.instructions:
-                self.log(conversation, [event], [{}])
+        given: list[list[Event]] = [[System(subtype="instructions", message=text)] for text in request.instructions]
+        for text in raw if self._instructing else ():
+            if (hash(text), len(text)) in self._instructing:
+                # What else the message says (whose it is) stands beside what it instructs.
+                given.append(
+                    [e for e in request.read(orjson.loads(text)) if is_instructions(e) or isinstance(e, Output)]
+                )
+        for message in given:
+            events = list(masked(message, self.mask))
+            if not {print_of(event) for event in events if is_instructions(event)} <= conversation.instructions.keys():
+                self.log(conversation, events, [{} for _ in events])
 
     def _log_message(self, conversation: CapturedConversation, events: list[Event]) -> None:
         events = [event for event in masked(events, self.mask) if not is_instructions(event)]
@@ -345,10 +346,20 @@ class Exchange:
     def _log_reply(self, events: Sequence[Event], beside: Sequence[dict[str, Any]]) -> str:
         message_id, start = "", 0
         for at, event in enumerate(events):
-            if isinstance(event, System) and event.subtype == COMPACT_SUMMARY and event.message:
+            if not isinstance(event, System) or event.subtype != COMPACT_SUMMARY:
+                continue
+            if not event.message:
+                self._log_compaction()
+            else:
                 self.capture.log(self.conversation, events[start:at], beside[start:at])
                 message_id, start = self._fold(event, beside[at]), at + 1
         return self.capture.log(self.conversation, events[start:], beside[start:]) or message_id
+
+    def _log_compaction(self) -> None:
+        """Say that the provider made a summary that only it can read: the conversation itself does not show it."""
+        agent = self.conversation.agent_id
+        notice = System(agent_id=agent, subtype=BOUNDARY, cause=self.cause, time=self.capture.time)
+        self.capture.session.append([notice])
 
     def _fold(self, summary: System, beside: dict[str, Any]) -> str:
         """The provider made a summary of the conversation, and hears nothing else of it from now on."""
@@ -394,6 +405,7 @@ class Exchange:
         with capture.session.lock, capture.session.batch():
             links = chain(0, (one for own in prints for one in own))
             shared, keep = conversation.cut(shared_links(conversation.chain, links))
+            self._log_compaction()
             capture.log_cut(conversation, keep)
             message_id = ""
             for found in conversation.rest(prints, shared):

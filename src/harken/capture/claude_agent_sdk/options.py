@@ -135,6 +135,8 @@ class ClaudeCapture:
             "failed": self._failed,
         }
         self._watch = FileWatch(self.look, self._patience, self.finish)
+        self._is_over = False
+        """Whether the session was closed with everything in it that was known of."""
 
     def _failed(self, problem: BaseException) -> None:
         warn_once(self, problem)
@@ -160,9 +162,9 @@ class ClaudeCapture:
             if done:
                 self._transports.pop(id(transport), None)
             is_last = set(self._transports) <= {id(transport)}
-        if is_last:
-            self.finish()
-        else:
+        if is_last and not self._is_over:
+            self._finish()
+        elif not is_last:
             self._watch.wake()
 
     @never_raising
@@ -175,6 +177,9 @@ class ClaudeCapture:
         if not path:
             return
         with self._lock:
+            self._is_over = False
+            if not self._conversations:
+                self.session.before_close(self._end)
             conversation = self._conversation(path, text(about, "session_id"))
             match text(about, "hook_event_name"):
                 case "SubagentStart" if agent:
@@ -225,21 +230,44 @@ class ClaudeCapture:
             conversations = list(self._conversations.values())
         return any([one.look(**how) for one in conversations])  # noqa: C419 all of them
 
-    @never_raising
     def finish(self) -> None:
         """Read what is left of the files and stop watching them. While a transport is open there may come more: it is
         read when that is closed, or when somebody captures in this session again."""
+        if self._transports:
+            self._settle()
+        self._finish()
+
+    def _end(self) -> None:
+        """The session is about to be closed, perhaps in the middle of a run; a transport that is closed later has
+        nobody to tell."""
+        if self._conversations:
+            self._settle()
+            self._finish(goes_on=bool(self._in_turn))
+        self._is_over = True
+
+    @never_raising
+    def _settle(self) -> None:
+        """The host broke out of its loop: what it heard last Claude Code writes a moment later."""
+        self._watch.settle(self._sizes)
+
+    def _sizes(self) -> list[int]:
+        with self._lock:
+            return [size for one in self._conversations.values() for size in one.sizes()]
+
+    @never_raising
+    def _finish(self, *, goes_on: bool = False) -> None:
         self._watch.stop()
         if not self.session.lock.acquire(timeout=BUSY):
             raise Conflict("the session is busy in another thread", hint="the rest is read at the next capture in it")
         try:
             with self._lock:
-                goes_on = bool(self._transports)
+                goes_on = goes_on or bool(self._transports)
             self._look(last=True, goes_on=goes_on)
             with self._lock:
                 self._in_turn.clear()
                 if not goes_on:
                     self._conversations.clear()
+                    self.session.no_longer_before_close(self._end)
         finally:
             self.session.lock.release()
 

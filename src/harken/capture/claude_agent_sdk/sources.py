@@ -9,6 +9,7 @@ is opened again after its program was killed all come to the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -78,6 +79,14 @@ class ClaudeConversation:
         if known is None or (path is not None and known.path != path and not known.agent_id):
             folder = self.main.path.with_suffix("") / "subagents"
             self.subs[agent] = ClaudeFile(path or folder / f"agent-{agent}.jsonl", agent)
+
+    def sizes(self) -> list[int]:
+        """How many bytes each of the files has."""
+        found = []
+        for file in (self.main, *self.subs.values()):
+            with suppress(OSError):
+                found.append(file.path.stat().st_size)
+        return found
 
     def look(self, *, last: bool = False, goes_on: bool = False) -> bool:
         """Log what was added to any of the files; whether there was anything.

@@ -23,6 +23,10 @@ QUIET = 2.0
 """Seconds without news after which the thread ends when the turn is over; a hook starts it again."""
 STALLED = 60.0
 """The same in the middle of a turn, in which the model may think for long."""
+SETTLED = 0.5
+"""Seconds without a change after which the files of a run that was broken off are taken as they are."""
+LINGER = 3.0
+"""So many seconds that is waited for at most."""
 
 
 class FileWatch:
@@ -44,6 +48,15 @@ class FileWatch:
                 self._thread = threading.Thread(target=self._run, name="harken-capture", daemon=True)
                 self._thread.start()
                 atexit.register(self._at_exit)
+
+    def settle(self, sizes: Callable[[], object]) -> None:
+        """Wait until the files do not change for a moment."""
+        begin = last = monotonic()
+        known, pause = sizes(), threading.Event()
+        while monotonic() < min(begin + LINGER, last + SETTLED):
+            pause.wait(INTERVAL / 4)
+            if known != (known := sizes()):
+                last = monotonic()
 
     def stop(self) -> None:
         """End the thread and wait until it has ended."""

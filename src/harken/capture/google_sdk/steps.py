@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.events import Error, Event, Image, Output, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, join_parts
-from harken.formats.kit.gemini import media_of, text, usage_of
+from harken.formats.kit.gemini import FIELDS, media_of, text, usage_of
 from harken.formats.kit.jsonl import NotJson, Record, encode, parse_document
 
 from .replies import MEDIA, GoogleReply
@@ -115,7 +115,9 @@ def _output(step: Record, model: str) -> Iterator[Event]:
 
 def _thought(step: Record, model: str) -> Iterator[Event]:
     words = "".join(text(one, "text") for one in records(step.get("summary")))
-    yield Thinking(content=words, signature=text(step, "signature"))
+    yield Thinking(content=words)
+    if step.get("signature"):
+        yield Output(raw=encode({FIELDS: {"signature": step["signature"]}}))
 
 
 def _call(step: Record, model: str) -> Iterator[Event]:

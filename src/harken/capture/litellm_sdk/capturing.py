@@ -25,7 +25,7 @@ from harken.log import Session
 
 from .calls import LiteLLMCall, OpenCalls
 from .draining import drain, drain_later
-from .replies import api_of
+from .replies import NO_CONVERSATION, api_of
 from .telling import ToldCalls, remember
 
 _wrapped: dict[str, Callable[[], LiteLLMCall | None]] = {}
@@ -57,7 +57,10 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
     # The wrapper
 
     def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, captured: one that takes what LiteLLM's `completion` or `responses` takes."""
+        """The same function, captured: one that takes what LiteLLM's `completion` or `responses` takes. Those that
+        take an `input` and hold no conversation stay as they are."""
+        if getattr(function, "__name__", "") in NO_CONVERSATION:
+            return function
         names = tuple(inspect.signature(function).parameters)
 
         @wraps(function)

@@ -43,6 +43,9 @@ CHAT = SpokenApi("messages", chat_request)
 RESPONSES = SpokenApi("input", responses_request)
 APIS = {"completion": CHAT, "acompletion": CHAT, "responses": RESPONSES, "aresponses": RESPONSES}
 
+NO_CONVERSATION = frozenset({"embedding", "aembedding", "moderation", "amoderation", "speech", "aspeech"})
+"""Functions of LiteLLM's that take an `input` as well."""
+
 
 def _is_setting(key: str, arguments: Mapping[str, Any]) -> bool:
     return key in _SETTINGS and arguments[key] is not None

@@ -8,7 +8,7 @@ from typing import Any
 from harken.capture.exchange import CapturedRequest
 from harken.events import Event, Output, Prompt
 from harken.formats.kit.chat import message_events
-from harken.formats.kit.openai import Speaker, sound_of, url_of
+from harken.formats.kit.openai import Speaker
 from harken.formats.openai_responses import read_item
 
 
@@ -62,19 +62,9 @@ _SPEAKER = Speaker()
 def heard_message(message: Any) -> Iterator[Event]:
     """One chat message as events; of what is neither words nor media, at least that it was there."""
     content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, list):
-        message = {**message, "content": [_with_sound(part) for part in content]}
     events = list(message_events(message))
     kept = [event for event in events if isinstance(event, Output)]
     if content and len(kept) == len(events) and message.get("role") == "user":
         kinds = (part.get("type") for part in content if isinstance(part, dict))
         yield Prompt(content="\n".join(f"[{kind}]" for kind in kinds))
     yield from events
-
-
-def _with_sound(part: Any) -> Any:
-    """A sound as the data of a file, which an event has a place for."""
-    is_sound = isinstance(part, dict) and part.get("type") == "input_audio"
-    if not is_sound or (sound := sound_of(part.get("input_audio"))) is None:
-        return part
-    return {"type": "file", "file": {"file_data": url_of(sound)}}
