@@ -138,6 +138,15 @@ class TestASum:
 
             assert 2 == repo.usage()[0].total().calls
 
+    def test_of_calls_has_one_once_that_another_record_tells_again(self, tmp_path: Path) -> None:
+        first = called(1, 2, "call_1")
+        claude(tmp_path, name(1), said(name(1), 1), first, first | {"uuid": name(99)})
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+
+            assert 1 == repo.usage()[0].total().calls
+            assert 2 == len(repo.index.query("SELECT message FROM calls"))
+
     def test_of_calls_has_those_whose_time_nobody_said(self, tmp_path: Path) -> None:
         timeless = called(1, 2, "call_1")
         del timeless["timestamp"]

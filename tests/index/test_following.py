@@ -121,7 +121,7 @@ class TestItIsTheSameHoweverItCameToBe:
             (["result", "call"], [("Bash", None, None)]),
             (["call", "result", "failure"], [("Bash", 0, 1_000_000)]),
             (["call", "result", "call", "failure"], [("Bash", 0, 1_000_000), ("Bash", 1, 1_000_000)]),
-            (["call", "call", "result"], [("Bash", 0, 2_000_000), ("Bash", 0, 1_000_000)]),
+            (["call", "call", "result"], [("Bash", None, None), ("Bash", 0, 1_000_000)]),
             (["named", "named anew", "result"], [("Bash", 0, 1_000_000)]),
         ],
     )

@@ -338,8 +338,9 @@ class TestWhereAContentCameFrom:
         }
 
 
-def cut(message_id, agent, n, **more):
-    return {"message_id": message_id, "event_type": "transcript_edit", "agent_id": agent, "n": n, **more}
+def cut(message_id, agent, n, action="truncate", **more):
+    edit = {"message_id": message_id, "event_type": "transcript_edit", "agent_id": agent}
+    return {**edit, "action": action, "n": n, **more}
 
 
 class TestForgetting:

@@ -8,7 +8,7 @@ import pytest
 
 from harken import LoggedString, Session, SessionViewer
 from harken.errors import NotFound
-from harken.events import Prompt, Thinking, ToolCall
+from harken.events import AgentCreated, Prompt, Thinking, ToolCall, ToolResult
 from harken.formats.session_log import records_of
 
 
@@ -156,3 +156,32 @@ def test_a_message_that_is_only_named_has_no_line():
 
     with pytest.raises(NotFound):
         viewer.line("elsewhere")
+
+
+def test_a_sub_agent_was_told_by_the_one_that_called_it_where_one_record_has_call_and_result() -> None:
+    """As OpenCode and Gemini CLI write them: the message that calls has what came back, too."""
+    made = {"message_id": "m", "agent_id": "main", "time": 1}
+    viewer = SessionViewer.of([
+        AgentCreated(message_id="main#created", agent_id="main", name="main", role="root"),
+        ToolCall(**made, index=0, id="c", name="task", input=b'{"prompt": "read the notes"}'),
+        ToolResult(**made, index=1, id="c", output="papaya"),
+        AgentCreated(message_id="sub#created", agent_id="sub", name="sub", role="child", parent="main", cause="m"),
+        Prompt(message_id="p", agent_id="sub", cause="m", content="read the notes", time=2),
+    ])  # fmt: skip
+
+    assert ["main"] == [line["agent_id"] for line in viewer.extract_dialog(["main", "sub"])]
+
+
+def test_a_message_that_says_two_things_is_repeated_without_a_change() -> None:
+    """As Gemini CLI folds a conversation: the prompt and the files that it names are one message, then and again."""
+    heard = {"agent_id": "main", "time": 1}
+    viewer = SessionViewer.of([
+        AgentCreated(message_id="main#created", agent_id="main", name="main", role="root"),
+        Prompt(message_id="m", **heard, content="look at @pic.png"),
+        Prompt(message_id="m", **heard, index=1, content="--- files ---", source="injected", origin="attachment:files"),
+        Prompt(message_id="fold", **heard, content="look at @pic.png", substance="m"),
+        Prompt(message_id="fold", **heard, index=1, content="--- files ---", source="injected", substance="m"),
+    ])  # fmt: skip
+
+    assert [] == viewer.interventions()
+    assert ["look at @pic.png", "--- files ---"] == [one["content"] for one in viewer.flow()]

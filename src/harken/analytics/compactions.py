@@ -10,7 +10,7 @@ import msgspec
 
 from harken.events import Event, Metric, System
 from harken.events.base import clean, figure
-from harken.events.runs import AGENT, AGENTS, EMBEDDED, TOTAL
+from harken.events.runs import AGENT, AGENTS, EMBEDDED, SEVERAL, TOTAL
 from harken.events.tally import SYNTHETIC
 
 from .steps import is_compaction
@@ -86,7 +86,7 @@ def of(events: Iterable[Event]) -> Compactions:
 
 def is_request(metric: Metric) -> bool:
     """Whether it tells of one request of the agent itself."""
-    others = metric.of_process or metric.scope in (EMBEDDED, AGENT, AGENTS, TOTAL)
+    others = metric.of_process or metric.scope in (EMBEDDED, AGENT, AGENTS, TOTAL, SEVERAL)
     return not others and metric.model != SYNTHETIC
 
 

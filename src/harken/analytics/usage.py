@@ -156,7 +156,7 @@ class _Rows:
             row = _row(key, usage.tokens, told.metric, said_usd=usage.cost_usd)
             model = served_model(usage.model, told.metric.served)
             facts = {"time": told.time, "agent": told.agent, "model": model, "nested": usage.nested}
-            yield msgspec.structs.replace(row, api=_api(key), **facts), usage
+            yield msgspec.structs.replace(row, api=_api(key), several=usage.several, **facts), usage
 
     def _wholes(self, stands: bool, of_process: bool) -> Iterator[UsageRow]:
         tally = self._tally

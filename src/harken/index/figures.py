@@ -17,6 +17,7 @@ So the answer does not depend on the order in which sessions came, and the sum o
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 import msgspec
 
@@ -39,17 +40,20 @@ _COLUMNS = (
 )
 _INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
 _UNANSWERED = """
-SELECT call_id, message, time FROM calls AS asked
-WHERE session = ? AND failed IS NULL AND call_id != '' AND time IS NOT NULL
-  AND (? = '' OR (SELECT agent FROM messages WHERE n = asked.message) = ?)
+SELECT said.agent, call_id, message, asked.time FROM calls AS asked JOIN messages AS said ON said.n = message
+WHERE asked.session = ? AND failed IS NULL AND call_id != '' AND asked.time IS NOT NULL
+  AND (? = '' OR said.agent = ?)
   AND NOT EXISTS
-    (SELECT 1 FROM calls WHERE session = asked.session AND call_id = asked.call_id AND failed IS NOT NULL)
+    (SELECT 1 FROM calls AS other WHERE other.session = asked.session AND other.call_id = asked.call_id
+       AND failed IS NOT NULL AND (SELECT agent FROM messages WHERE n = other.message) IS said.agent)
 """
 _ANSWER = "UPDATE calls SET failed = ?, took = ? WHERE message = ?"
 _STALE = """
-SELECT stale.session FROM stale LEFT JOIN sessions ON n = stale.session ORDER BY coalesce(parent, '') = '', n LIMIT ?
+SELECT stale.session FROM stale LEFT JOIN sessions ON n = stale.session
+ORDER BY coalesce(parent, '') = '', random() LIMIT ?
 """
-"""Sub-agents first: a session whose sub-agent is counted for the first time has to be counted after it."""
+"""Sub-agents first: a session whose sub-agent is counted for the first time has to be counted after it. Else any: where
+all grow faster than they are counted, none is left out for long."""
 _REPORTS = """
 SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
        coalesce(s.runtime, '') IN ('std-001', 'std-008') AS written,
@@ -58,16 +62,21 @@ FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carrie
 """
 
 
-def refresh(connection: sqlite3.Connection, store: Store, *, limit: int) -> int:
-    """Inside a transaction: make the numbers of at most so many stale sessions; the answer is how many were made."""
+def refresh(connection: sqlite3.Connection, store: Store, *, limit: int, go_on: Callable[[], bool]) -> int:
+    """Inside a transaction: make the numbers of at most so many stale sessions, of one and then as long as it may go
+    on; the answer is how many were made."""
     stale = [session for (session,) in connection.execute(_STALE, (limit,))]
     touched: set[str] = set()
+    made = 0
     for number in stale:
+        if made and not go_on():
+            break
+        made += 1
         connection.execute("DELETE FROM stale WHERE session = ?", (number,))
         touched |= _refresh(connection, store, number)
     for api in touched:
         _settle(connection, api)
-    return len(stale)
+    return made
 
 
 def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[str]:
@@ -111,18 +120,18 @@ def _count(records: list[SessionRecord]) -> tuple[list[UsageRow], tuple[object, 
 def _answer_calls(connection: sqlite3.Connection, number: int, row: SessionRow, records: list[SessionRecord]) -> None:
     """Give calls their results where these came first, in another file of the session: they are later by their times.
     An id that was answered once is left alone: who calls by it again has no result yet."""
-    unanswered: dict[str, list[tuple[int, int]]] = {}
+    unanswered: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
     asked = [(number, "")]
     if row.parent and row.agent:  # what a sub-agent calls stands under its session
         above = connection.execute("SELECT n FROM sessions WHERE session = ?", (row.parent.partition("/")[0],))
         asked += [(n, row.agent) for (n,) in above]
     for session, agent in asked:
-        for call, message, time in connection.execute(_UNANSWERED, (session, agent, agent)):
-            unanswered.setdefault(call, []).append((message, time))
+        for by, call, message, time in connection.execute(_UNANSWERED, (session, agent, agent)):
+            unanswered.setdefault((by, call), []).append((message, time))
     if not unanswered:
         return
     for result in results(event for record in records for event in record.events):
-        for message, time in unanswered.pop(result.call_id, ()):  # of several results the first counts
+        for message, time in unanswered.pop((result.agent, result.call_id), ()):  # of several results the first counts
             if result.time is not None and time <= result.time:
                 connection.execute(_ANSWER, (result.failed, result.time - time, message))
 

@@ -16,14 +16,17 @@ from harken.context.chains import SUPERSEDED_BY, is_superseded
 from harken.context.readable import contents_of
 from harken.context.walk import RESETS, SNAPSHOT, named, places
 from harken.errors import BadRequest, Corrupt, Forgotten, HarkenError
+from harken.events.verdicts import tells_of_hooks
 from harken.formats import Format, find, problem
 from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
 from . import rows
 from .carried import Continuations
+from .commit_numbers import Below, CommitNumbers
 from .progress import OutdatedIndex
+from .recordings import Recordings, is_recorded
 from .row_shapes import step_shape
-from .writing import CommitNumbers, RowWriter
+from .writing import RowWriter
 
 CHANGES = 1000
 """How many changes are looked at together."""
@@ -42,11 +45,11 @@ class Batch:
     def __init__(self, connection: sqlite3.Connection, store: Store) -> None:
         self._store = store
         self._db = connection
-        self._rows = RowWriter(connection)
-        self._last: tuple[str, bytes] = ("", b"")
-        self._ends: dict[str, int | None] = {}
         self._numbers = CommitNumbers(connection)
-        self._called: dict[tuple[str, str], str] = {}
+        self._rows = RowWriter(connection, self._numbers.upto)
+        self._recordings = Recordings(store, connection, self._rows)
+        self._last: tuple[str, bytes] = ("", b"")
+        self._called: dict[tuple[str, str, str], str] = {}
         self._readers: dict[str, Format] = {}
         self._continuations = Continuations(store, connection)
         self.formats: set[str] = set()
@@ -132,25 +135,34 @@ class Batch:
 
     def _take_commit(self, commit: Commit, data: bytes) -> None:
         format = self._format(commit)
-        before = self._end_of(commit.parent)
-        begin = before
+        below = self._below(commit)
+        begin = below.end
         if commit.parent and commit.commit_type in RESETS:
             if commit.commit_type == SNAPSHOT or self._delta_of(commit.parent).endswith(data):
-                self._add_commit(commit, before, NO_ROWS)  # the chain below says all of it
+                self._add_commit(commit, below, NO_ROWS)  # the chain below says all of it
                 return
             begin = None
         events = format.read_delta(data)
         if format.names_stored:
             events = list(named(format, events, begin))
-        end = before if begin is None else begin + places(format, data)
+        end = below.end if begin is None else begin + places(format, data)
         session = self._session_number(commit)
         messages = list(rows.message_rows(events, self._names(commit, format, data, session, begin)))
         resets = bool(commit.parent) and commit.commit_type in RESETS
-        number = self._add_commit(commit, end, step_shape(events, begin, resets=resets, messages=messages))
+        shape = step_shape(events, begin, resets=resets, messages=messages)
+        told = below._replace(end=end, hooked=below.hooked or tells_of_hooks(events))
+        number = self._add_commit(commit, told, shape)
         if _is_document(format):
             self._rows.reopen(rows.results(events), session)
         own = self._without_carried(messages, commit, (session, number), begin)
-        self._rows.add(own, session, number, commit.session_id or commit.id)
+        if session is None or not self._recordings.are_beside(
+            self._session_of(commit), recorded=told.since is not None
+        ):
+            self._rows.add(own, session, number, commit.session_id or commit.id)
+        else:
+            self._numbers.write()
+            self._recordings.add(own, commit, (session, number), told.since)
+        self._numbers.end(commit.id, self._rows.last)
         self._rows.add_results(rows.results(events), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
@@ -207,12 +219,13 @@ class Batch:
         self._readers[commit.format] = found
         return found
 
-    def _end_of(self, commit: str) -> int | None:
-        """The place behind a commit's delta, at which the next begins; 0 where there is none."""
-        if not commit or commit in self._ends:
-            return self._ends[commit] if commit else 0
-        row = self._db.execute('SELECT "end" FROM commits WHERE "commit" = ?', (bytes.fromhex(commit),)).fetchone()
-        return None if row is None else row[0]
+    def _below(self, commit: Commit) -> Below:
+        """What is known of the chain below a commit."""
+        below = Below(0, bool((commit.spawned_from or {}).get("inherits")))  # what it was handed is told elsewhere
+        if commit.parent:
+            below = self._numbers.below(commit.parent) or Below(None, True, upto=self._rows.last)
+        since = below.upto if below.since is None else below.since
+        return below._replace(since=since if is_recorded(commit) else None)
 
     def _delta_of(self, commit: str) -> bytes:
         if commit != self._last[0]:
@@ -222,10 +235,9 @@ class Batch:
                 return b""
         return self._last[1]
 
-    def _add_commit(self, commit: Commit, end: int | None, shape: RowShape | None) -> int:
+    def _add_commit(self, commit: Commit, below: Below, shape: RowShape | None) -> int:
         """The number of the commit."""
-        self._ends[commit.id] = end
-        return self._numbers.add(commit.id, self._session_number(commit), end, shape)
+        return self._numbers.add(commit.id, self._session_number(commit), shape, below._replace(upto=self._rows.last))
 
     def _session_number(self, commit: Commit) -> int | None:
         return self._rows.session(name) if (name := self._session_of(commit)) else None
@@ -233,16 +245,19 @@ class Batch:
     def _session_of(self, commit: Commit) -> str:
         """The session of a commit. One that another runtime's session made way for is called after its runtime now,
         and its commits still have the name that it had."""
-        asked = commit.session_id, commit.format
+        asked = commit.session_id, commit.format, commit.template
         if asked not in self._called:
             self._called[asked] = commit.session_id
-            format = find(commit.format)
             row = self._find_session(commit.session_id) if commit.session_id else None
-            if row is not None and format is not None and format.runtime not in ("", row.runtime):
-                top, slash, agent = commit.session_id.partition("/")
-                moved = f"{top}-{format.runtime}{slash}{agent}"
-                if self._find_session(moved) is not None:
+            top, slash, agent = commit.session_id.partition("/")
+            # An import's template is the name of its runtime; several runtimes may share a format.
+            format = find(commit.format)
+            for runtime in (commit.template, format.runtime if format is not None else ""):
+                if row is None or runtime == row.runtime:
+                    break
+                if runtime and self._find_session(moved := f"{top}-{runtime}{slash}{agent}") is not None:
                     self._called[asked] = moved
+                    break
         return self._called[asked]
 
     def _find_session(self, name: str) -> SessionRow | None:
@@ -257,12 +272,13 @@ class Batch:
         told = str(problem) if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
         damaged = -1 if isinstance(problem, Forgotten) else isinstance(problem, Corrupt)
         self._note(commit.id, commit.artifact, commit.session_id, told, damaged=damaged)
-        begin, info = self._end_of(commit.parent), _infos(self._store, [commit.artifact]).get(commit.artifact)
+        below, info = self._below(commit), _infos(self._store, [commit.artifact]).get(commit.artifact)
         counted = not (commit.parent and commit.commit_type in RESETS)
         format = find(commit.format)
-        known = info is not None and begin is not None and (format is None or format.places is len)
+        known = info is not None and below.end is not None and (format is None or format.places is len)
         size = info.size if info is not None else 0
-        self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None, None)
+        end = (below.end or 0) + (size if counted else 0) if known else None
+        self._add_commit(commit, below._replace(end=end, hooked=True), None)
 
     def _note(self, commit: str, artifact: str, session: str, why: str, *, damaged: int = False) -> None:
         """Write down what cannot be read; `damaged` as the table has it."""

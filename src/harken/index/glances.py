@@ -50,6 +50,17 @@ def letters_of(index: StoreIndex, sessions: Sequence[str]) -> dict[str, list[tup
     return found
 
 
+def known_commits(index: StoreIndex, commits: Sequence[str | None]) -> set[str | None]:
+    """Those of the commits that the index has taken in, with all that their chains stand on."""
+    found: set[str | None] = set()
+    for start in range(0, len(commits), _AT_ONCE):
+        some = [bytes.fromhex(commit or "") for commit in commits[start : start + _AT_ONCE]]
+        marks = ", ".join("?" * len(some))
+        rows = index.query(f'SELECT lower(hex("commit")) FROM commits WHERE "commit" IN ({marks})', some)
+        found |= {commit for (commit,) in rows}
+    return found
+
+
 _AT_ONCE = 500
 _MANY = 4000
 

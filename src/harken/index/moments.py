@@ -12,6 +12,7 @@ from harken.analytics.lanes import LaneStep
 from harken.events.tool_kinds import AGENT, tool_kind
 
 from .file import StoreIndex
+from .schema import UNCOUNTED
 
 SAID = ("human", "injected", "assistant", "thinking", "call")
 _ROLE = "CASE WHEN f.message IS NULL THEN m.role ELSE 'injected' END"
@@ -81,6 +82,18 @@ def session_number(index: StoreIndex, session: str) -> int | None:
     """The number of a session; None where the index has none."""
     found = index.query("SELECT n FROM sessions WHERE session = ?", (session,))
     return found[0][0] if found else None
+
+
+def may_be_hooked(index: StoreIndex, tip: str) -> bool:
+    """Whether a hook may have changed or blocked something in the chain up to a commit, so that it is worth reading.
+    One that the index does not know may be anything."""
+    found = index.query('SELECT hooked FROM commits WHERE "commit" = ?', (bytes.fromhex(tip),))
+    return not found or bool(found[0][0])
+
+
+def uncounted(index: StoreIndex) -> set[str]:
+    """The sessions whose numbers are not up to date."""
+    return {name for (name,) in index.query(f"SELECT session FROM sessions WHERE n IN {UNCOUNTED}")}
 
 
 def moments(index: StoreIndex, number: int, *, copied: bool = True) -> list[IndexedMoment]:

@@ -33,6 +33,8 @@ class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Commits and rows of the store that cannot be read; `IndexStatus.problems` names them."""
     damaged: int = 0
     """How many of these are damaged; others were evicted, or nothing here reads their format."""
+    opened: int = -1
+    """Which opening of a file this is told of (`StoreIndex.opened`): another one may hold less."""
 
     @property
     def behind(self) -> int:

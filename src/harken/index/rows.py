@@ -24,6 +24,7 @@ from harken.events import (
     Thinking,
     ToolCall,
     ToolResult,
+    TranscriptEdit,
 )
 from harken.events.base import clean, excerpt
 
@@ -59,6 +60,8 @@ class CompactionRow(NamedTuple):
 class ResultRow(NamedTuple):
     """What a call came to."""
 
+    agent: str | None
+    """Whose call it was: agents of one session may call by the same ids."""
     call_id: str
     time: int | None
     failed: bool
@@ -126,11 +129,13 @@ class RecordNames(NamedTuple):
 def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[MessageRow]:
     """The events that say something, as rows. What a record leaves to those beside it, the tool that a result is of and
     the model that thought or called, is taken from there."""
-    tools = {event.id: clean(event.name) for event in events if type(event) is ToolCall}
+    tools = _Tools()
     models = {event.api_id: event.model for event in events if isinstance(event, _WITH_MODEL) and event.model}
     compacted = ""
     for number, event in enumerate(events):
         told = said(event)
+        if type(event) is ToolCall:
+            tools.call(event)
         if type(event) is System and event.subtype == COMPACT:
             compacted = event.message_id
         if told is None:
@@ -148,7 +153,7 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
         else:
             key = key_of(names.scope, record, index) if record else key_of(names.commit, "", number)
         if type(event) is ToolResult:
-            tool = tools.get(event.id, tool)
+            tool = tools.take(event) or tool
         model = _model(event, models)
         flow = _flow(event, names.begin) if event.substance is not None or type(event) is Prompt else None
         size, total = len(text), zlib.crc32(text.encode())
@@ -156,6 +161,23 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
             key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, size, total,
             text, more, flow, alike,
         )  # fmt: skip
+
+
+class _Tools:
+    """The tools that results are of: of calls with one id those of the last record, in their order."""
+
+    def __init__(self) -> None:
+        self._called: dict[tuple[str, str], tuple[str, list[str]]] = {}
+
+    def call(self, event: ToolCall) -> None:
+        key = event.agent_id, event.id
+        record, names = self._called.get(key, ("", []))
+        waiting = names if record and record == event.message_id else []
+        self._called[key] = event.message_id, [*waiting, clean(event.name)]
+
+    def take(self, event: ToolResult) -> str:
+        _, names = self._called.get((event.agent_id, event.id), ("", []))
+        return names.pop(0) if len(names) > 1 else "".join(names)
 
 
 _WITH_MODEL = (Response, Metric)
@@ -192,7 +214,7 @@ def _prompt(event: Prompt) -> EventText | None:
 
 
 def _result(event: ToolResult) -> EventText | None:
-    result = ResultRow(clean(event.id), event.time, event.is_error)
+    result = _result_row(event)
     return EventText(RESULT, clean(event.output), clean(event.name), result) if event.output else None
 
 
@@ -214,6 +236,11 @@ def _notice(event: System) -> EventText | None:
     return _worded(SYSTEM, event.message)
 
 
+def _edit(event: TranscriptEdit) -> EventText | None:
+    """The summary that stands for what a compaction folded."""
+    return _worded(INJECTED, event.content) if event.action == "compact" else None
+
+
 _TELLERS: dict[type, Callable[[Any], EventText | None]] = {
     Prompt: _prompt,
     Response: lambda event: _worded(ASSISTANT, event.content),
@@ -222,6 +249,7 @@ _TELLERS: dict[type, Callable[[Any], EventText | None]] = {
     ToolCall: _call,
     ToolResult: _result,
     System: _notice,
+    TranscriptEdit: _edit,
     Error: lambda event: _worded(SYSTEM, event.message),
 }
 
@@ -277,7 +305,11 @@ def agent_names(events: Iterable[Event]) -> list[tuple[str, str]]:
 
 def results(events: Iterable[Event]) -> list[ResultRow]:
     """What calls came to."""
-    return [ResultRow(clean(event.id), event.time, event.is_error) for event in events if type(event) is ToolResult]
+    return [_result_row(event) for event in events if type(event) is ToolResult]
+
+
+def _result_row(event: ToolResult) -> ResultRow:
+    return ResultRow(event.agent_id or None, clean(event.id), event.time, event.is_error)
 
 
 def said_row(scope: str, role: str, text: str, time: int | None) -> MessageRow:

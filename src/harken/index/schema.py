@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 10
+VERSION = 15
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -75,7 +75,10 @@ CREATE TABLE commits (
   agents TEXT,                                             -- whose rows they are; NULL where all are the chain's own
   marks TEXT,                                              -- what an outline names of them, as JSON
   names BLOB,                                              -- what their records are called, 32 bits each
-  beside BLOB                                              -- records without a row: that before which each stands
+  beside BLOB,                                             -- records without a row: that before which each stands
+  hooked INTEGER NOT NULL,                                 -- something in its chain up to it may be a hook's doing
+  since INTEGER,                                           -- recorded from a stream: the last message before the run
+  upto INTEGER NOT NULL                                    -- the last message when it was taken in
 );
 CREATE INDEX commits_by_session ON commits (session);
 CREATE TABLE problems (
@@ -106,6 +109,15 @@ CREATE TABLE copies (
   "commit" INTEGER,
   PRIMARY KEY (message, session)
 ) WITHOUT ROWID;
+CREATE TABLE sources (                                     -- where a session's words come from, its agents' included
+  session TEXT PRIMARY KEY, recorded INTEGER NOT NULL, told INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE superseded (
+  key INTEGER PRIMARY KEY,                                 -- of a message of a recording
+  message INTEGER,                                         -- the one of the file that stands in its place
+  call_id TEXT                                             -- of the call that the recording told
+);
+CREATE INDEX superseded_by_message ON superseded (message);
 CREATE TABLE families (
   session INTEGER PRIMARY KEY,
   family TEXT NOT NULL,                                    -- what forks of one thread share

@@ -18,12 +18,25 @@ JOINED = 1000
 """Pages of words that are joined in one transaction."""
 
 
-def take(connection: sqlite3.Connection, store: Store, *, numbers: bool) -> tuple[int, int, bool]:
-    """Inside a transaction: where the index stood, where it stands now, and whether there is more to do."""
+def take(
+    connection: sqlite3.Connection, store: Store, goal: int | None, *, numbers: bool, go_on: Callable[[], bool]
+) -> tuple[int, int, bool]:
+    """Inside a transaction: where the index stood, where it stands now, and whether there is more to do. Changes behind
+    `goal` are no reason to go on, else whoever asks would follow those who write for as long as they do. Numbers are
+    made as long as it may go on."""
     at = place_of(connection)
-    if last_of(store, at) > at and (now := _follow(connection, store, at)) != at:
-        return at, now, True
-    return at, at, numbers and _count(connection, store) > 0
+    is_behind = last_of(store, at) > at and (goal is None or at < goal)
+    if is_behind and (now := _follow(connection, store, at)) != at:
+        return at, now, numbers or goal is None or now < goal
+    return at, at, numbers and _count(connection, store, go_on) > 0
+
+
+def last_known(store: Store) -> int | None:
+    """The number of the store's last change; None where its row is damaged."""
+    try:
+        return store.last_change()
+    except Corrupt:
+        return None
 
 
 def last_of(store: Store, at: int) -> int:
@@ -56,13 +69,13 @@ def _follow(connection: sqlite3.Connection, store: Store, at: int) -> int:
     return now
 
 
-def _count(connection: sqlite3.Connection, store: Store) -> int:
+def _count(connection: sqlite3.Connection, store: Store, go_on: Callable[[], bool]) -> int:
     if connection.execute("SELECT 1 FROM stale UNION ALL SELECT 1 FROM unsummed LIMIT 1").fetchone() is None:
         return 0
     from .figures import refresh
     from .totals import sum_up
 
-    made = refresh(connection, store, limit=STALE)
+    made = refresh(connection, store, limit=STALE, go_on=go_on)
     sum_up(connection)
     return made
 

@@ -29,12 +29,14 @@ FROM usage WHERE counted AND session IN ({{sessions}}) {{window}} GROUP BY 1, 2,
 _CALLED = f"""
 SELECT session, {_SLOT}, tool, count(*), sum(failed), CAST(total(took) AS INTEGER)
 FROM (
-  SELECT session, min(tool) AS tool, min(time) AS time, max(coalesce(failed, 0)) AS failed,
-         max(coalesce(took, 0)) AS took
-  FROM calls WHERE session IN ({{sessions}}) GROUP BY session, coalesce(nullif(call_id, ''), message)
+  SELECT c.session, min(c.tool) AS tool, c.time, max(coalesce(failed, 0)) AS failed, max(coalesce(took, 0)) AS took
+  FROM calls c LEFT JOIN messages m ON m.n = c.message WHERE c.session IN ({{sessions}})
+  GROUP BY c.session, c.time, CASE WHEN call_id = '' OR c.time IS NULL THEN c.message END, call_id, m.agent, m.event
 ) {{window}} GROUP BY 1, 2, 3
 """
-"""The id of a call is one in its session only; where it is told again, it was called at the first time."""
+"""A call is a message, which is here once however often its record is told. Some runtimes tell it again in another
+record: then it has the same agent, id and time. The id alone says little: some servers number anew in each reply, and
+Gemini gives none, so that each conversation has a first one. A call without an id or a time is one of its own."""
 _TABLES = {"usage_totals": _USED, "call_totals": _CALLED}
 _READ_USAGE = "SELECT * FROM usage_totals WHERE slot >= ?1 AND slot < ?2 OR slot IS NULL AND ?3"
 _READ_CALLS = "SELECT * FROM call_totals WHERE slot >= ?1 AND slot < ?2"

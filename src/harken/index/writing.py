@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
-
-from harken.analytics.transcript_rows import RowShape
 
 from . import rows
 from .carried import CarriedTexts
-from .row_shapes import shape_row
+from .open_calls import CallKey, WaitingCall, WaitingCalls
 from .words import prepare
 
 HELD = 4 << 20
@@ -21,15 +19,14 @@ _COPY = (
     "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
 )
-_OPEN = "SELECT call_id, tool FROM calls WHERE session IS ? AND failed IS NULL ORDER BY message"
-_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ? AND failed IS NULL"
+_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE message = ?"
+_REOPEN = (
+    "UPDATE calls SET failed = NULL, took = NULL"
+    " WHERE session IS ? AND call_id = ? AND (SELECT agent FROM messages WHERE n = message) IS ?"
+)
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
 BELOW = ("copies", "calls", "touched", "flow", "compactions")
 """The tables whose rows belong to a message."""
-
-
-_Call = tuple[int | None, str]
-"""A call by its session and its id."""
 
 
 class _HeldRow(NamedTuple):
@@ -53,14 +50,15 @@ class _There(NamedTuple):
 class RowWriter:
     """Writes messages, their words and what belongs to them, inside a transaction."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, upto: int = 0) -> None:
+        """Numbers up to `upto` were given before, whether or not their messages are still there."""
         self._db = connection
         (last,) = connection.execute("SELECT max(n) FROM messages").fetchone()
         (kept,) = connection.execute("SELECT max(id) FROM words_docsize").fetchone()
-        self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
+        self._next = max(last or 0, kept or 0, upto) + 1  # a number whose words are there is never given again
         self._held: list[_HeldRow] = []
         self._size = 0
-        self._results: list[tuple[int, _Call, rows.ResultRow]] = []
+        self._results: list[tuple[int, CallKey, rows.ResultRow]] = []
         """What calls came to, each with the number of rows that were held before it."""
         self.removed = 0
         """How many messages were removed, since others took their places."""
@@ -73,6 +71,11 @@ class RowWriter:
         """The sessions that have said something of their own, behind what they have copied."""
         self._places: dict[tuple[str, int, int | None], dict[str | None, int]] = {}
         """Of what a session says again and again, where among those that say the same each of its records stands."""
+
+    @property
+    def last(self) -> int:
+        """The last number that a row has or will have."""
+        return self._next + len(self._held) - 1
 
     def session(self, name: str) -> int:
         """The number of a session, which is made if it is not there."""
@@ -130,13 +133,12 @@ class RowWriter:
         """Take what calls came to, behind the messages of the same commit; of several results of a call the first
         counts."""
         place = len(self._held)
-        self._results += [(place, (session, result.call_id), result) for result in results]
+        self._results += [(place, (session, result.agent, result.call_id), result) for result in results]
 
     def reopen(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
         """Forget what calls came to that is told anew."""
         self.flush()
-        calls = [(session, result.call_id) for result in results]
-        self._db.executemany("UPDATE calls SET failed = NULL, took = NULL WHERE session IS ? AND call_id = ?", calls)
+        self._db.executemany(_REOPEN, [(session, result.call_id, result.agent) for result in results])
 
     def drop(self, messages: Iterable[rows.MessageRow], commit: str) -> None:
         """Remove those of these messages that stand in this commit alone."""
@@ -146,6 +148,12 @@ class RowWriter:
             there = self._find(message.key)
             if there is not None and there.commit == row[0]:
                 self._remove(there.n)
+
+    def supersede(self, recorded: int, told: int) -> None:
+        """Remove a message of a recording, in whose place another stands; who has a copy of the one has it of the
+        other."""
+        self._db.execute("UPDATE OR IGNORE copies SET message = ? WHERE message = ?", (told, recorded))
+        self._remove(recorded)
 
     def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
         """Take what agents are called; the name that was given last stands."""
@@ -201,33 +209,29 @@ class RowWriter:
     ) -> None:
         """Calls, each with its result where that is there as well, and results of calls that were written before. Most
         calls find their results here, and to change a row afterwards costs more than to write it. All in the order of
-        arrival: which of them come together does not matter. A result is that of the open calls before it."""
+        arrival: which of them come together does not matter."""
         results, self._results = self._results, []
         told = [(n, one, more) for n, one in added if isinstance(more := one.row.more, rows.CallRow | rows.ResultRow)]
         sessions = {call[0] for _, call, _ in results} | {one.session for _, one, _ in told}
-        stored = {
-            (session, call): tool
-            for session in sessions
-            for call, tool in reversed(self._db.execute(_OPEN, (session,)).fetchall())
-        }
-        tools, opened = dict(stored), dict[_Call, list[int]]()
+        opened = WaitingCalls(self._db, sessions)
         outcomes, waiting, tool_of = dict[int, rows.ResultRow](), list[tuple[object, ...]](), list[tuple[str, int]]()
 
-        def end(call: _Call, result: rows.ResultRow) -> None:
-            outcomes.update(dict.fromkeys(opened.pop(call, ()), result))
-            if tools.pop(call, None) is not None and stored.pop(call, None) is not None:
-                waiting.append((result.failed, result.time, *call))
+        def end(call: CallKey, result: rows.ResultRow) -> None:
+            for one in opened.end(call, result):
+                if one.stored:
+                    waiting.append((result.failed, result.time, one.n))
+                else:
+                    outcomes[one.n] = result
 
         at = 0
         for n, one, more in told:
             while at < len(results) and results[at][0] <= n - first:
                 end(*results[at][1:])
                 at += 1
-            call = one.session, more.call_id
+            call = one.session, one.row.agent, more.call_id
             if isinstance(more, rows.CallRow):
-                opened.setdefault(call, []).append(n)
-                tools.setdefault(call, more.tool)
-            elif one.row.tool is None and (tool := tools.get(call)):  # a result seldom says of which tool it is
+                opened.add(call, WaitingCall(more.tool, one.row.time, n, one.row.record, one.row.event))
+            elif one.row.tool is None and (tool := opened.tool(call)):  # a result seldom says of which tool it is
                 tool_of.append((tool, n))
         for _, call, result in results[at:]:
             end(call, result)
@@ -273,6 +277,7 @@ class RowWriter:
                 self._db.execute("UPDATE messages SET time = ? WHERE n = ?", (one.row.time, there.n))
             return False
         self._remove(there.n)
+        self._db.execute("UPDATE superseded SET message = ? WHERE message = ?", (number, there.n))
         self._db.execute(_INSERT, _values(number, one, key))
         return True
 
@@ -320,50 +325,6 @@ class RowWriter:
         self._db.execute("DELETE FROM messages WHERE n = ?", (number,))
         for table in BELOW:
             self._db.execute(f"DELETE FROM {table} WHERE message = ?", (number,))
-
-
-class CommitNumbers:
-    """Gives commits their numbers, and writes their rows together."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-        (last,) = connection.execute("SELECT max(n) FROM commits").fetchone()
-        self._next = (last or 0) + 1
-        self._known: dict[str, int] = {}
-        self._held: dict[int, tuple[object, ...]] = {}
-
-    def look_up(self, names: Sequence[str]) -> None:
-        """Find out which of these have a number already."""
-        for first in range(0, len(names), _AT_ONCE):
-            asked = [bytes.fromhex(name) for name in names[first : first + _AT_ONCE]]
-            marks = ", ".join("?" * len(asked))
-            found = self._db.execute(f'SELECT "commit", n FROM commits WHERE "commit" IN ({marks})', asked)
-            self._known |= {name.hex(): n for name, n in found}
-
-    def add(self, name: str, session: int | None, end: int | None, shape: RowShape | None) -> int:
-        """The number of a commit that was looked up, whose delta ends at this place of its chain and has these rows;
-        None where it could not be read."""
-        number = self._known.get(name)
-        if number is None:
-            number = self._known[name] = self._next
-            self._next += 1
-        self._held[number] = bytes.fromhex(name), session, end, *shape_row(shape)[2:7]
-        return number
-
-    def write(self) -> None:
-        """Write what was added; of a commit that was there, where it ends and what rows it has."""
-        held, self._held = self._held, {}
-        self._db.executemany(
-            'INSERT INTO commits (n, "commit", session, "end", rows, agents, marks, names, beside)'
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            ' ON CONFLICT DO UPDATE SET "end" = excluded."end", rows = excluded.rows, agents = excluded.agents,'
-            " marks = excluded.marks, names = excluded.names, beside = excluded.beside",
-            [(number, *row) for number, row in held.items()],
-        )
-
-
-_AT_ONCE = 500
-"""How many names stand in one question."""
 
 
 def _outcome(one: _HeldRow, result: rows.ResultRow | None) -> tuple[bool | None, int | None]:

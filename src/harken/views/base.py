@@ -38,3 +38,12 @@ class ViewedAgent(msgspec.Struct, kw_only=True):
     terminated: int | None = None
     keeps_verdicts: bool = False
     """A hook of Harken's own: whatever it refuses names the verdict as its cause."""
+
+
+def close_circle(path: list[int], first: int, root: list[int], hops: list[int]) -> tuple[int, int]:
+    """Settle a circle (or the one-member circle of new content) and say where the way into it arrives."""
+    circle = path[first:]
+    turn = circle.index(min(circle))
+    for distance, here in enumerate(reversed(circle[turn + 1 :] + circle[: turn + 1])):
+        root[here], hops[here] = circle[turn], distance
+    return circle[turn], hops[circle[0]]

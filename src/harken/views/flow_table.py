@@ -116,9 +116,12 @@ class FlowTable(msgspec.Struct, frozen=True, kw_only=True):
         return bisect_right(self.times, int(moment))
 
     def known_to(self, row: FlowRow, agent: str, until: int) -> FlowReach | None:
-        """By which of its reaches an agent first knew a row, in the first `until` records; None where it did not."""
+        """By which of its reaches an agent first knew a row, in the first `until` records; None where it did not.
+
+        What an agent tells another it made stands in the other's records alone. It said that all the same."""
         own = (one for one in row.reached if one.agent == agent and one.how != BLOCKED and one.position < until)
-        return next(own, None)
+        said = FlowReach(row.position, agent, "said", "", row.time)
+        return next(own, said if row.speaker == agent and row.position < until else None)
 
 
 def flow_table(index: Index) -> FlowTable:
@@ -185,10 +188,11 @@ def _spoken(index: Index, hooks: set[str], by_delivery: dict[str, str]) -> Itera
             continue  # what hooks are asked and answer is told with what they changed
         position = root if root >= 0 else reached[0].position
         text, cut = _cut(index.texts[root] if root >= 0 and index.texts[root] else index.texts[position])
+        source = source_of(index, root) or ""
+        kind = INJECTED if source == "injected" else SPOKEN
         yield FlowRow(
-            position, SPOKEN, speaker, source_of(index, root) or "", index.id_of(root), index.time(position), text, cut,
-            tuple(reached),
-        )  # fmt: skip
+            position, kind, speaker, source, index.id_of(root), index.time(position), text, cut, tuple(reached)
+        )
 
 
 def _reached(

@@ -33,6 +33,7 @@ from .base import (
     THOUGHT,
     RecordEvents,
     ViewedAgent,
+    close_circle,
 )
 from .verdicts import Verdicts, hook_hearings, verdicts
 
@@ -196,6 +197,8 @@ class IndexBuilder:
         self.holders: list[str | None] = []
         self.authors: list[str | None] = []
         self.substances: dict[int, str] = {}
+        self._more: dict[tuple[str, str, str], int] = {}
+        """What an id says beyond its first record, by id, kind and words: the first that says it."""
         self.causes: dict[int, tuple[str, ...]] = {}
         self.answers: dict[int, int] = {}
         self.transcripts: dict[str, list[int]] = {}
@@ -214,8 +217,11 @@ class IndexBuilder:
         self.records.append(record)
         self.ids.append(message_id)
         before = self.by_id.setdefault(message_id, position)
-        if before != position and first.index and text and not self.texts[before]:
-            self.by_id[message_id] = position  # a message on several lines is known by the one with its words
+        if before != position and text:
+            self._more.setdefault((message_id, kind, text), position)
+        if before != position and first.index and text and not self.texts[before] and kind != RECEIVED:
+            # A message on several lines is known by the one with its words; those of a result are the tool's.
+            self.by_id[message_id] = position
         self.kinds.append(kind)
         self.texts.append(text)
         if first.substance:
@@ -331,9 +337,17 @@ class IndexBuilder:
     def _sources(self, outside: dict[str, int]) -> list[int]:
         source = list(range(len(self.records)))
         for at, substance in self.substances.items():
-            found = _position(self.by_id, substance)
+            found = self._original(at, substance)
             source[at] = found if found is not None else outside.setdefault(substance, -len(outside) - 1)
         return source
+
+    def _original(self, at: int, substance: str) -> int | None:
+        """What a record repeats. A message may say several things, a prompt and the files that it names: of these the
+        one in the same words."""
+        found = _position(self.by_id, substance)
+        if found is None or self.texts[found] == self.texts[at]:
+            return found
+        return self._more.get((self.ids[found], self.kinds[at], self.texts[at]), found)
 
     def _links(self) -> dict[int, tuple[str, ...]]:
         return self.causes | {at: (substance,) for at, substance in self.substances.items()}
@@ -379,17 +393,8 @@ def _resolve(start: int, source: list[int], root: list[int], hops: list[int]) ->
     elif root[at] != _OPEN:
         origin, distance = root[at], hops[at]
     else:
-        origin, distance = _close(path, path.index(at), root, hops)
+        origin, distance = close_circle(path, path.index(at), root, hops)
         del path[path.index(at) :]
     for here in reversed(path):
         distance += 1
         root[here], hops[here] = origin, distance
-
-
-def _close(path: list[int], first: int, root: list[int], hops: list[int]) -> tuple[int, int]:
-    """Settle a circle (or the one-member circle of new content) and say where the way into it arrives."""
-    circle = path[first:]
-    turn = circle.index(min(circle))
-    for distance, here in enumerate(reversed(circle[turn + 1 :] + circle[: turn + 1])):
-        root[here], hops[here] = circle[turn], distance
-    return circle[turn], hops[circle[0]]

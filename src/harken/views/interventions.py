@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from harken.events import Prompt, ToolCall, ToolResult
-from harken.events.verdicts import Deny, read_verdict
+from harken.events.verdicts import BLOCKED, Deny, read_verdict
 
 from .base import HEARD, RECEIVED, SAID, SYSTEM, TEXT, ViewedAgent
 from .hearing import hearings, is_changed, said_and_heard
@@ -17,7 +17,7 @@ from .perspective import actions
 from .verdicts import ViewedRuling, is_withheld
 from .wording import Differ, DiffPiece
 
-_BLOCKED = re.compile(r"Error: Action blocked by hook '(.*?)': (.*)", re.DOTALL)
+_BLOCKED = re.compile(re.escape(BLOCKED) + r"(.*?)': (.*)", re.DOTALL)
 
 
 class Intervention(TypedDict):
