@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import harken
 from harken import Repo
 from harken.api import operation, reference
 from harken.errors import BadRequest, NotFound
+from support.large_session import write_large_session
 from support.recordings import FOLDER
-from support.viewed import cafe, long_session, write_log
+from support.viewed import cafe, entry, long_session, write_log
 
 
 def ask(repo: Repo, name: str, **fields: Any) -> Any:
@@ -40,6 +42,20 @@ class TestThePage:
         assert ["You", "root", "Jack", "Jill", "Inner", "Bob"] == [column.name for column in columns]
         assert ["Y", "R", "Ja", "Ji", "I", "B"] == [column.letters for column in columns]
         assert [1, 5, 3, 5, 2, 2] == [column.knows for column in columns]
+
+    def test_what_a_program_put_in_is_nobodys_word(self, tmp_path: Path) -> None:
+        """#12: a session's setting and a notice are no words of whoever is outside."""
+        notice = entry("m30", "root", "user", "The task has ended.", source="injected", origin="task_notification")
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([write_log(tmp_path / "cafe.jsonl", [*cafe(), notice])]))
+            spoken, more = rows(repo), rows(repo, tools="some")
+            columns = ask(repo, "flow_page", session="cafe").columns
+
+        assert [] == [row.text for row in spoken if row.message_id == "m30"]
+        assert [("injected", "", "injected")] == [
+            (row.kind, row.speaker, row.source) for row in more if row.message_id == "m30"
+        ]
+        assert {"You": 1} == {column.name: column.knows for column in columns if not column.agent}
 
     def test_a_row_says_who_heard_it_and_how(self, repo: Repo) -> None:
         row = next(row for row in rows(repo) if row.message_id == "m14")
@@ -160,11 +176,52 @@ class TestWhatAnAgentKnew:
 
         assert "Hello, my password: [REDACTED] is easy" in [one.text for one in found.newest]
         assert ["They met.", "Let them meet"] == [one.text for one in found.unknown]
-        assert "cafe" in found.ref
-        assert repo.commit(found.ref)
+
+    @pytest.mark.parametrize("name", ["Jack", "Bob", "Inner"])
+    def test_what_is_forked_from_is_what_it_knew_and_no_other_agent(self, repo: Repo, name: str) -> None:
+        found = ask(repo, "flow_knows", session="cafe", agent=name)
+        context = repo.materialize(found.ref, format="openai-chat-v1").bytes.decode()
+
+        assert found.newest
+        assert all(one.text in context for one in found.newest)
+        assert not [one.text for one in found.unknown if one.text in context]
+
+    @pytest.mark.parametrize("folder", ["claude-code-2.1.325/parallel-agents", "codex-0.166.0/parallel-agents"])
+    def test_whoever_told_a_sub_agent_what_to_do_knows_it(self, folder: str) -> None:
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([FOLDER / folder]))
+            (top,) = (row.session for row in repo.sessions() if not row.parent)
+            flow = ask(repo, "flow_page", session=top)
+            main = next(column for column in flow.columns if column.role == "root")
+            found = ask(repo, "flow_knows", session=top, agent=main.agent)
+            spoken = {row.n for row in flow.rows if row.kind == "spoken"}
+            knew = [row.knew for row in found.rows if row.n in spoken]
+
+            assert repo.commit(found.ref)
+        assert main.agent not in {one.speaker for one in found.unknown}
+        assert knew.count("said") == found.said
+        assert knew.count("never") == found.missed
+        assert main.knows == found.knew == found.by[main.agent] + found.heard
 
     def test_a_moment_that_is_none_is_refused(self, repo: Repo) -> None:
         with pytest.raises(BadRequest):
             self.knew(repo, "Jill", "some day")
         with pytest.raises(NotFound):
             self.knew(repo, "Nobody")
+
+
+def test_the_agents_of_a_session_are_read_once_until_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, path, _ = write_large_session(tmp_path, 40)
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path]))
+        (before,) = ask(repo, "agents", session=session)
+        with monkeypatch.context() as patched:
+            patched.setattr(Repo, "agents", lambda *_: pytest.fail("read again"))
+            assert [before] == ask(repo, "agents", session=session[:8])
+        last = json.loads(path.read_text().splitlines()[-1])
+        more = {**last, "uuid": "00000000-0000-4000-8000-000000000001", "parentUuid": last["uuid"], "type": "user"}
+        more["message"] = {"role": "user", "content": "Go on."}
+        path.write_text(path.read_text() + json.dumps(more) + "\n")
+        list(repo.import_sessions([tmp_path]))
+
+        assert [before.messages + 1] == [one.messages for one in ask(repo, "agents", session=session)]

@@ -41,6 +41,7 @@ from harken.repo.transcripts import OpenTranscript, Transcripts
 from support.events import events as any_event
 from support.recordings import session_folders
 from support.sessions import ClaudeSession, conversation, rollout
+from support.viewed import cafe, write_log
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 
@@ -309,6 +310,15 @@ class TestOnScreen:
 
 
 class TestFinding:
+    @pytest.mark.parametrize(("words", "rows"), [("password", [14, 15, 16]), ("smiles", [10, 23, 24, 25])])
+    def test_what_other_agents_of_a_log_said_and_heard_is_found(
+        self, repo: Repo, tmp_path: Path, words: str, rows: list[int]
+    ) -> None:
+        """The index knows it from the chains of those agents, whose commits are none of the whole session's."""
+        (kept,) = repo.import_sessions([write_log(tmp_path / "cafe.jsonl", cafe())])
+
+        assert rows == transcript_find(repo, TranscriptFindRequest(session=kept.session, words=words)).rows
+
     @pytest.fixture
     def found(self, repo: Repo, tmp_path: Path) -> Any:
         session = ClaudeSession("one")

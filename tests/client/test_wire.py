@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -159,6 +160,26 @@ def test_what_is_too_large_is_told(own: Repo) -> None:
         assert repo.checkpoint(artifact=repo.put(b"x" * 2000), format="blob-v1").id
 
 
+@pytest.mark.parametrize("over", ["tcp", "socket"])
+def test_why_much_was_refused_is_told(own: Repo, tmp_path: Path, over: str) -> None:
+    """The service answers before all of it was sent: who sends on finds the connection broken."""
+    path, settings = tmp_path / "run" / "socket", ServiceSettings(upload_limit=1 << 20, stranger_rate=1000.0)
+    with serving(own, path=path, settings=settings) as service:
+        url = service.url if over == "tcp" else f"unix:{path}"
+        with harken.open(url, token=token(service, "context/read")) as reader:
+            with pytest.raises(NotAllowed):
+                reader.put(b"x" * (6 << 20))
+            with pytest.raises(NotAllowed):
+                reader.checkpoint(b"x" * (6 << 20), format="blob-v1")
+        with harken.open(url, token="hk_unknown") as nobody, pytest.raises(NotSignedIn):
+            nobody.put_key("p", "k", b"x" * (6 << 20))
+        with harken.open(url, token=token(service)) as repo:
+            with pytest.raises(TooLarge):
+                repo.put(b"x" * (6 << 20))
+            kept = repo.checkpoint(b"x" * (6 << 20), format="blob-v1")
+            assert 6 << 20 == len(own.materialize(kept.id).bytes)
+
+
 @pytest.mark.parametrize("name", sorted({name for name, _ in public_methods(Repo)} & NEEDS_STORE.keys()))
 def test_what_needs_the_store_itself_says_what_to_do(remote: Repo, name: str) -> None:
     with pytest.raises(BadRequest, match=f"`{name}` needs the store itself") as problem:
@@ -244,8 +265,10 @@ def test_what_is_no_service_of_ours_is_told(tmp_path: Path) -> None:
 
     def answer() -> None:
         connection, _ = listener.accept()
+        asked = b""
         with connection:
-            connection.recv(65536)
+            while not asked.endswith(b"}"):  # its head and its body may come one by one
+                asked += connection.recv(65536)
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")
 
     threading.Thread(target=answer, daemon=True).start()
@@ -314,3 +337,29 @@ def test_a_summary_and_tags_are_updated_together(own: Repo, remote: RemoteRepo) 
         update_metadata(remote, UpdateMetadataRequest(ref="review", tags=("v1",)))
     with pytest.raises(BadRequest):
         update_metadata(remote, UpdateMetadataRequest(ref="review"))
+
+
+def test_a_child_that_is_forked_off_has_connections_of_its_own(remote: Repo) -> None:
+    """What the parent asks and what the child asks at the same time would meet on one connection."""
+    (first, second) = remote.history("s")
+    child = os.fork()
+    asked, wrong = (first.id, 0) if child else (second.id, 0)
+    for _ in range(100):
+        try:
+            wrong += asked != remote.commit(asked).id
+        except Exception:  # a child ends in no other way than by its code
+            wrong += 1
+    if not child:
+        os._exit(min(wrong, 100))
+    assert (0, 0) == (wrong, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def test_an_answer_that_was_begun_before_a_fork_leaves_the_child_no_connection(remote: Repo) -> None:
+    assert isinstance(remote, RemoteRepo)
+    names = remote.wire.send("POST", "/api/v1/names", b"{}", "application/json", is_safe=True).lines()
+    next(names)
+    child = os.fork()
+    if not child:
+        list(names)
+        os._exit(len(remote.wire._kept))
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -5,15 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import harken
+from harken.api.base import stamp
 from harken.api.export import ExportPiece, ExportRequest, export
+from harken.api.flow_page import FlowPageRequest, flow_page
 from harken.repo import Repo
 from support.contexts import keep, memory_repo
 from support.hostile import EVIL, evil_events
+
+from .conftest import Visit
+from .test_ways import scrolls
 
 pytestmark = pytest.mark.page
 
@@ -78,6 +84,43 @@ def test_words_are_found_in_it(disk: FromDisk) -> None:
     page.keyboard.press("Enter")
 
     expect(page.locator("mark").first).to_be_visible()
+
+
+def test_keys_scroll_what_was_just_opened(disk: FromDisk) -> None:
+    disk.page.set_viewport_size({"width": 1440, "height": 420})
+    expect(disk.page.locator(".rows .list-row").first).to_be_visible()
+    scrolls(disk.page)
+
+
+KNEW = """() => [
+  ...[...document.querySelectorAll('.knew p, .knew ~ section .things .cut2')].map(one => one.innerText),
+  ...[...document.querySelectorAll('.flow-row')].slice(0, 8).map(one => one.className),
+]"""
+
+
+@pytest.mark.parametrize("name", ["cafe", "redaction", "steel_man", "sub_agents"])
+def test_what_an_agent_knew_is_what_the_service_says(
+    name: str, browser: Browser, visit: Visit, store: Path, sessions: dict[str, str], tmp_path: Path
+) -> None:
+    session = sessions[name]
+    with harken.open(store) as repo:
+        path = write(repo, session, tmp_path / "one.html")
+        flow = flow_page(repo, FlowPageRequest(session=session))
+    found = FromDisk(browser, path)
+    moments = [flow.moments[number * (len(flow.moments) - 1) // 3][0] for number in range(4)]
+    for agent in [column.agent for column in flow.columns if column.agent]:
+        for moment in [*moments, None]:
+            about = f"/s/{session}?v=flow&a={agent}" + (f"&t={quote(str(stamp(moment)))}" if moment else "")
+            visit.open(about)
+            found.page.goto("about:blank")
+            found.page.goto(f"{path.as_uri()}#{about}")
+            for page in (visit.page, found.page):
+                page.locator(".knew").wait_for()
+                page.locator(".flow-row").nth(3).wait_for()
+                page.wait_for_timeout(100)
+            assert sorted(visit.page.evaluate(KNEW)) == sorted(found.page.evaluate(KNEW)), about
+    found.requests = found.requests[:1]
+    found.close()
 
 
 def test_a_sub_agent_in_it_is_opened_by_its_address(

@@ -67,6 +67,17 @@ def open_end(browser: Browser, served: Served, growing: Growing) -> Page:
     return page
 
 
+def test_a_session_that_is_named_by_the_beginning_of_its_id_is_followed(
+    browser: Browser, watching: Served, growing: Growing
+) -> None:
+    page = open_end(browser, watching, growing)
+    page.goto(f"{watching.url}/s/{growing.session[:8]}")
+    page.locator(".row-frame").first.wait_for()
+    growing.say("a word that comes later")
+    page.keyboard.press("Shift+G")
+    expect(page.locator(".rows")).to_contain_text("a word that comes later")
+
+
 def test_what_is_added_appears_and_is_followed(browser: Browser, watching: Served, growing: Growing) -> None:
     os.utime(growing.path)
     page = open_end(browser, watching, growing)

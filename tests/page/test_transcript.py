@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from .conftest import Visit
 
@@ -132,3 +134,53 @@ def test_what_is_written_from_right_to_left_begins_at_the_right(large_visit: Vis
         }"""
     )
     assert 2 > abs(start)
+
+
+PATCH = """*** Begin Patch
+*** Update File: notes.txt
+@@
+ first
+-old words
++new words
+*** End Patch"""
+CHANGES = {
+    "Claude Code": {"file_path": "notes.txt", "old_string": "old words", "new_string": "new words"},
+    "OpenCode": {"filePath": "notes.txt", "oldString": "old words", "newString": "new words"},
+    "pi": {"path": "notes.txt", "edits": [{"oldText": "old words", "newText": "new words"}]},
+    "Copilot CLI": {"path": "notes.txt", "old_str": "old words", "new_str": "new words"},
+    "a patch": {"input": PATCH},
+}
+
+
+@pytest.mark.parametrize("who", CHANGES)
+def test_an_edit_is_drawn_as_a_difference_whoever_made_it(who: str, visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.page
+    with_call(page, {"tool": "edit", "category": "edit", "input": CHANGES[who]})
+    page = visit.open(f"/s/{sessions['sub_agents']}")
+    difference = page.locator(".call .diff").first
+    expect(difference.locator(".removed span")).to_have_text("old words")
+    expect(difference.locator(".added span")).to_have_text("new words")
+    page.unroute_all(behavior="wait")
+
+
+@pytest.mark.parametrize("name", ["content", "description", "step"])
+def test_what_is_to_be_done_is_a_list_whatever_it_is_called(name: str, visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.page
+    todos = [{name: "read the notes", "status": "in_progress"}]
+    with_call(page, {"tool": "write_todos", "category": "task", "input": {"todos": todos}})
+    page = visit.open(f"/s/{sessions['sub_agents']}")
+    expect(page.locator(".todos li").first).to_contain_text("read the notes")
+    page.unroute_all(behavior="wait")
+
+
+def with_call(page: Page, call: dict[str, Any]) -> None:
+    """Have every call of the transcript be this one."""
+
+    def answer(route: Route) -> None:
+        told = route.fetch().json()
+        for row in told["rows"]:
+            if row.get("call"):
+                row["call"] = {**row["call"], "session": None, **call}
+        route.fulfill(json=told)
+
+    page.route("**/api/v1/transcript", answer)

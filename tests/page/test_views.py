@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route, expect
 
 from .conftest import Served, Visit, visiting
 
@@ -82,3 +84,23 @@ def test_a_session_that_is_not_there_says_so(visit: Visit) -> None:
     page = visit.open("/s/no-such-session")
     page.get_by_text("There is no such thing here").wait_for()
     visit.problems.clear()  # the browser tells of every answer that is no 200
+
+
+def test_a_model_that_two_programs_spell_differently_is_one_row_of_the_stats(visit: Visit) -> None:
+    page = visit.page
+    spellings = ["claude-sonnet-4.5", "claude-sonnet-4-5-20250929"]
+
+    def answer(route: Route) -> None:
+        told = [json.loads(line) for line in route.fetch().text().splitlines()]
+        others = [one for one in told if one.get("by") != "model"]
+        models = [one for one in told if one.get("by") == "model" and one["requests"]][:1]
+        twice = [{**one, "key": key} for one in models for key in spellings]
+        route.fulfill(body="\n".join(map(json.dumps, [*others, *twice])), content_type="application/x-ndjson")
+
+    page.route("**/api/v1/usage", answer)
+    visit.open("/stats?since=all")
+    row = page.locator(".cost-shares table").filter(has_text="Model").locator("tbody tr")
+    expect(row).to_have_count(1)
+    expect(row.locator("a")).to_have_text("sonnet 4.5")
+    expect(row.locator("a")).to_have_attribute("href", re.compile("4.5.*20250929"))
+    page.unroute_all(behavior="wait")

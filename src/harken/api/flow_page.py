@@ -181,6 +181,12 @@ def flow_levels() -> dict[str, tuple[str, ...]]:
     return {level: tuple(kinds) for level, kinds in LEVELS.items()}
 
 
+def _own_chain(repo: Repo, session: str, agent: str) -> str:
+    """The session of an agent's own lines: a log's main chain has those of all, and the main agent's context."""
+    row, below = family_of(repo, session)
+    return next((one.session for one in below if one.session == f"{row.session}/{agent}"), row.session)
+
+
 def _table(repo: Repo, session: str) -> tuple[SessionRow, FlowTable]:
     row, below = family_of(repo, session)
     key = (row.session, stands([row, *below]))
@@ -381,7 +387,8 @@ class FlowKnowsAnswer(ApiAnswer, frozen=True, kw_only=True):
     unknown: list[KnownThing]
     """What it did not know, the newest first; at most 20."""
     ref: str
-    """What to fork from to talk to it as it was: `SESSION@MESSAGE` of its last entry; empty where it had none."""
+    """What to fork from to talk to it as it was: `SESSION@MESSAGE` of its last entry (`SESSION/AGENT@MESSAGE` where the
+    agent has a chain of its own); empty where it had none."""
 
 
 @crosses
@@ -399,7 +406,7 @@ def flow_knows(repo: Repo, request: FlowKnowsRequest) -> FlowKnowsAnswer:
     known.sort(key=lambda pair: pair[0].position)
     missed = [one for one in said if table.known_to(one, agent, until) is None]
     own = [reach for reach, _ in known if reach.how == "said"]
-    last = known[-1][0].message if known else ""
+    last = next((reach.message for reach, _ in reversed(known) if reach.message), "")
     return FlowKnowsAnswer(
         session=row.session,
         agent=agent,
@@ -416,7 +423,7 @@ def flow_knows(repo: Repo, request: FlowKnowsRequest) -> FlowKnowsAnswer:
         tokens=sum(len(reach.heard or one.text) + one.cut for reach, one in known) // CHARACTERS_PER_TOKEN,
         newest=[_thing(one, reach) for reach, one in known[::-1][:SHOWN]],
         unknown=[_unknown(one, agent) for one in missed[::-1][:SHOWN]],
-        ref=f"{row.session}@{last}" if last else "",
+        ref=f"{_own_chain(repo, row.session, agent)}@{last}" if last else "",
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from harken import clock
 from harken.context import project_of
 from harken.errors import BadRequest
@@ -14,9 +16,10 @@ from harken.store import SessionRow
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
 from .crossing import crosses
 from .following import follow
-from .home_days import DayWindow, LookedDay, Noticed, look_into
+from .home_days import DayWindow, LookedDay, look_into
+from .home_hooks import Noticed
 from .remembering import remembered
-from .sessions_page import SessionPageRow, SessionsPageRequest, sessions_page
+from .sessions_page import SessionPageRow, SessionsPageRequest, page_of
 
 LONGEST = 18 * 60
 """Minutes that a zone may be ahead of UTC or behind it."""
@@ -167,10 +170,10 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
     """Today and this week: what ran, what it cost, what goes on, and what is worth a look."""
     now = repo.clock()
     window = _window(request, now)
+    rows = repo.chains.rows()  # before the index follows: what is remembered of them has to be all of it
     reached = follow(repo)
-    listed = sessions_page(repo, SessionsPageRequest(count=RUNNING_SHOWN + RECENT_SHOWN))
-    rows = repo.chains.rows()
-    days = look_into(repo, rows, window)
+    listed = page_of(repo, SessionsPageRequest(count=RUNNING_SHOWN + RECENT_SHOWN), reached)
+    days, late = look_into(repo, rows, window, reached)
     week, week_sessions = _week(repo, window)
     running = [_home_session(repo, one) for one in listed.rows if one.running][:RUNNING_SHOWN]
     recent = [one for one in listed.rows if not one.running and one.messages][:RECENT_SHOWN]
@@ -191,7 +194,7 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
         recent=[_home_session(repo, one) for one in recent],
         worth=[_worth(one) for one in worth[:WORTH_SHOWN]],
         bars=_bars(days, {one.session for one in running}),
-        **index_fields(reached),
+        **index_fields(msgspec.structs.replace(reached, stale=max(reached.stale, late))),
     )
 
 

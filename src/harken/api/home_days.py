@@ -1,11 +1,13 @@
 """What happened in the sessions of one day: how long each was at work, which files it changed, what is worth a look.
 
 What is found in a session is kept as long as the session stands where it stood, so that looking again costs nothing.
+It comes from the index, all but what hooks did: that only all of the session can tell (`home_hooks.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from harken import clock, ids
@@ -13,23 +15,21 @@ from harken.analytics import lanes as drawing
 from harken.analytics.worth import TriedCall, failed_runs
 from harken.context import project_of
 from harken.errors import HarkenError
-from harken.events.base import clean, excerpt
 from harken.events.tool_kinds import COMMAND, tool_kind
-from harken.index import StoreIndex
-from harken.index.moments import Folding, foldings, lane_steps, moments, session_number
+from harken.index import IndexProgress, StoreIndex
+from harken.index.moments import Folding, foldings, lane_steps, moments, session_number, uncounted
 from harken.index.spending import DAY
 from harken.repo import Repo
 from harken.store import SessionRow
 
 from .following import stands
+from .home_hooks import LookingForHooks, Noticed
 from .remembering import remembered
 
 LOOKED_INTO = 500
 """Sessions of a day that are looked into, the last active first."""
 KEPT = 1000
 """Sessions of which it is kept what was found."""
-VIEWED = 20_000
-"""Messages of a session log whose deliveries are looked through."""
 LARGE = 50_000
 """Tokens that a compaction drops at least to be worth a look."""
 _TOUCHED = """
@@ -67,17 +67,6 @@ class DayWindow(NamedTuple):
         return time is not None and self.since <= time < self.until
 
 
-class Noticed(NamedTuple):
-    """Something that is worth a look."""
-
-    kind: str
-    text: str
-    detail: str
-    row: SessionRow
-    record: str
-    time: int | None
-
-
 class LookedDay(NamedTuple):
     """A session on the day."""
 
@@ -105,11 +94,15 @@ class _Looked(NamedTuple):
     files: list[tuple[int, str]]
     foldings: list[tuple[Folding, int | None]]
     """Each with how many messages it folded."""
-    interventions: list[Noticed]
+    size: int
+    """What was said, thought and called."""
 
 
-def look_into(repo: Repo, rows: Sequence[SessionRow], window: DayWindow) -> list[LookedDay]:
-    """The sessions in which something happened on a day."""
+def look_into(
+    repo: Repo, rows: Sequence[SessionRow], window: DayWindow, reached: IndexProgress
+) -> tuple[list[LookedDay], int]:
+    """The sessions in which something happened on a day, and of how many of them not everything is known yet.
+    `reached` is how far the index came after the rows were read."""
     tops = ids.tops({row.session: row.parent for row in rows})
     families: dict[str, list[SessionRow]] = {}
     for row in rows:
@@ -120,8 +113,17 @@ def look_into(repo: Repo, rows: Sequence[SessionRow], window: DayWindow) -> list
         if any(_may_be_of(row, window) for row in family):
             found.append((by_name[top], family))
     found.sort(key=lambda one: max(row.ended or row.started or 0 for row in one[1]), reverse=True)
-    days = [_day(repo, row, family, window) for row, family in found[:LOOKED_INTO]]
-    return [day for day in days if day is not None]
+    stale = uncounted(repo.index)
+    days: list[LookedDay] = []
+    with LookingForHooks(repo) as hooks:
+        for row, family in found[:LOOKED_INTO]:
+            # Where the index lacks something of the rows, or of numbers, that is kept until it has it.
+            place = reached.at if reached.behind else -1
+            key = (row.session, stands(family), place, any(one.session in stale for one in family))
+            looked = remembered(repo, "looked into", key, partial(_look, repo, row), most=KEPT, opened=reached.opened)
+            day = _day(row, family, window, looked, hooks)
+            days += [] if day is None else [day]
+    return days, hooks.late
 
 
 def _may_be_of(row: SessionRow, window: DayWindow) -> bool:
@@ -129,14 +131,14 @@ def _may_be_of(row: SessionRow, window: DayWindow) -> bool:
     return start is not None and start < window.until and (end is None or end >= window.since)
 
 
-def _day(repo: Repo, row: SessionRow, family: Sequence[SessionRow], window: DayWindow) -> LookedDay | None:
-    key = (row.session, stands(family))
-    looked = remembered(repo, "looked into", key, lambda: _look(repo, row), most=KEPT)
+def _day(
+    row: SessionRow, family: Sequence[SessionRow], window: DayWindow, looked: _Looked, hooks: LookingForHooks
+) -> LookedDay | None:
     times = [time for time in looked.times if window.holds(time)]
     if not times:
         return None
     folded = [one for one in looked.foldings if window.holds(one[0].time)]
-    changed = [one for one in looked.interventions if window.holds(one.time)]
+    changed = [one for one in hooks.did(row, family, looked.size) if window.holds(one.time)]
     tried = failed_runs(call for call in looked.calls if window.holds(call.time))
     worth = [*changed, *(_failed(row, run.times, run.last) for run in tried), *_dropped(row, folded)]
     spans = drawing.clipped(looked.worked, window.since, window.until)
@@ -158,7 +160,7 @@ def _look(repo: Repo, row: SessionRow) -> _Looked:
     index = repo.index
     number = session_number(index, row.session)
     if number is None:
-        return _Looked([], [], [], [], [], [], [])
+        return _Looked([], [], [], [], [], [], 0)
     happened = moments(index, number, copied=False)
     folded = foldings(index, number)
     lanes = [drawing.lane(steps) for steps in lane_steps(happened, folded).values()]
@@ -173,7 +175,7 @@ def _look(repo: Repo, row: SessionRow) -> _Looked:
         prompts=[one.time for one in happened if one.role == "human" and one.time is not None],
         files=[(time, path) for time, path in index.query(_TOUCHED, (number,))],
         foldings=[(one, _folded(repo, index, one)) for one in folded],
-        interventions=_intervened(repo, row, len(happened)),
+        size=len(happened),
     )
 
 
@@ -189,30 +191,6 @@ def _folded(repo: Repo, index: StoreIndex, folding: Folding) -> int | None:
 
 
 # -- what is worth a look ----------------------------------------------------------------------------------------------
-
-
-def _intervened(repo: Repo, row: SessionRow, size: int) -> list[Noticed]:
-    """The deliveries that a hook changed or blocked, in a session whose records tell of its agents."""
-    try:
-        if size > VIEWED or not repo.chains.tells_agents(row):
-            return []
-        view = repo.view(row.session)
-        told = view.interventions()
-    except HarkenError:  # it cannot be read; the other numbers are there all the same
-        return []
-    found = []
-    for one in told:
-        name, speaker = view.index.name(one["agent_id"]), view.index.name(one["speaker"]) or "somebody outside"
-        if one["kind"] == "changed":
-            kind, text = "changed", f"{name} did not hear what {speaker} said"
-        elif one["kind"] == "withheld":
-            kind, text = "blocked", f"What {speaker} said was kept from others"
-        else:
-            kind, text = "blocked", f"A hook {'sent back' if one['kind'] == 'sent back' else 'blocked'} what {name} did"
-        hook = f"hook {one['hook']}: " if one["hook"] else ""
-        time = clock.parse_instant(one["time"]) if one["time"] else None
-        found.append(Noticed(kind, text, hook + excerpt(clean(one["said"]), 100), row, one["message_id"], time))
-    return found
 
 
 def _failed(row: SessionRow, times: int, last: TriedCall) -> Noticed:

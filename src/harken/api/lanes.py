@@ -136,7 +136,7 @@ def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
     row, below = family_of(repo, request.session)
     reached = follow(repo)
     key = (row.session, stands([row, *below]), reached.behind, reached.stale)
-    drawn = remembered(repo, "lanes", key, lambda: _draw(repo, row, below), most=4)
+    drawn = remembered(repo, "lanes", key, lambda: _draw(repo, row, below), most=4, opened=reached.opened)
     first, last = drawn.span or (0, 0)
     since, until = instant(request.start), instant(request.end)
     begin = first if since is None else since

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -12,9 +13,12 @@ from harken import runtimes as registry
 from harken.context.chains import readable_sessions
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
+from harken.runtimes.unread import PROGRAMS, count_at_home
 
 from .base import ApiAnswer, ApiRequest, FiguresAnswer, figures_fields
 from .crossing import crosses
+from .import_report import ImportCounts, PassedOver
+from .import_report import ImportReport as ImportReport
 from .writing import LossAnswer
 
 
@@ -51,8 +55,8 @@ class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
     source: str
     """The file."""
     status: str
-    """`new`, `grown`, `unchanged` (so is a copy of what is stored), `forgotten` (on purpose: it is not read) or
-    `failed`."""
+    """`new`, `grown`, `unchanged` (so is a copy of what is stored), `forgotten` (on purpose: it is not read), `skipped`
+    (a session of a program that cannot be read yet) or `failed`."""
     rewritten: bool
     """Whether it was rewritten rather than continued; its old end is still there as `SESSION~1`."""
     tip: str
@@ -82,54 +86,9 @@ class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
     forked_from: str | None
     """The short name of the commit it goes on from, where it is a copy or a fork."""
     error: str | None
-    """Why it failed."""
+    """Why it failed, or was skipped."""
     hint: str | None
     """What to do about it."""
-
-
-class PassedOver(ApiAnswer, frozen=True, kw_only=True):
-    """A file that is no session."""
-
-    source: str
-    """The file."""
-    why: str
-    """What tells so."""
-
-
-class ImportCounts(ApiAnswer, frozen=True, kw_only=True):
-    """The figures of an import."""
-
-    sessions: int
-    """Sessions that were looked at, each once; a sub-agent counts with the session that spawned it."""
-    agents: int
-    """Sub-agents of these that were looked at."""
-    changed: int
-    """Sessions that are new or have changed, or have a sub-agent that is or has."""
-    commits: int
-    """Commits that were added."""
-    records: int
-    """Records that were added."""
-    opaque: int
-    """Records among them that could not be read."""
-    bytes: int
-    """Bytes that were added."""
-    failed: int
-    """Files that could not be imported."""
-    skipped: int
-    """Files that are no sessions, or are not called like one in a folder that was named."""
-    seconds: float
-    """How long it took."""
-    index: str
-    """Why the index could not be brought up to date; empty where it was, or was not to be."""
-    passed_over: list[PassedOver]
-    """These files, and why."""
-
-
-class ImportReport(ApiAnswer, frozen=True, kw_only=True):
-    """The last line of an import."""
-
-    report: ImportCounts
-    """Everything together."""
 
 
 ADDED = ("commits", "records", "opaque", "bytes")
@@ -160,7 +119,8 @@ def import_sessions(
     )
     # Words and rows; the numbers, which take as long again, are made when they are first asked for.
     follow = None if request.dry_run or not request.index else lambda: repo.keep_index(on_index, numbers=False)
-    return _reported(repo, found, follow, every=INDEXED)
+    at_home = count_at_home(request.environ or {}) if not request.paths and not request.runtimes else {}
+    return _reported(repo, found, follow, every=INDEXED, unread=at_home)
 
 
 class WatchRequest(ApiRequest, frozen=True, kw_only=True):
@@ -203,7 +163,12 @@ def watch(
 
 
 def _reported(
-    repo: Repo, outcomes: Iterator[ImportResult], follow: Callable[[], str] | None, *, every: float
+    repo: Repo,
+    outcomes: Iterator[ImportResult],
+    follow: Callable[[], str] | None,
+    *,
+    every: float,
+    unread: Mapping[str, int] = {},
 ) -> Iterator[ImportAnswer | ImportReport]:
     """The answers; `follow` brings the index up to date, while files land after so many seconds, and at the end."""
     started = followed = clock.monotonic()
@@ -212,6 +177,8 @@ def _reported(
     passed: dict[str, PassedOver] = {}
     seen: dict[str, ImportResult] = {}
     changed: set[str] = set()
+    strangers: dict[str, str] = {}
+    labels = {program.name: program.label for program in PROGRAMS}
     for outcome in outcomes:
         for name in ADDED:
             counts[name] += getattr(outcome, name)
@@ -224,7 +191,8 @@ def _reported(
         if outcome.status == "skipped":
             # `watch` tells it again whenever the file has changed.
             passed[outcome.source] = PassedOver(source=outcome.source, why=outcome.error)
-        else:
+            strangers |= {outcome.source: labels[outcome.runtime]} if outcome.runtime else {}
+        if outcome.status != "skipped" or outcome.runtime:
             yield _answer(repo, outcome)
         if follow is not None and outcome.commits and clock.monotonic() - followed >= every:
             index = follow()
@@ -234,7 +202,11 @@ def _reported(
     counts |= _count(repo, seen, changed)
     seconds = round(clock.monotonic() - started, 3)
     counts["skipped"] = len(passed)
-    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, index=index, passed_over=list(passed.values())))
+    found = Counter(unread) + Counter(label for source, label in strangers.items() if source in passed)
+    report = ImportCounts(
+        **counts, seconds=seconds, index=index, passed_over=list(passed.values()), unread=dict(sorted(found.items()))
+    )
+    yield ImportReport(report=report)
 
 
 def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:
@@ -286,6 +258,14 @@ class ResumeRequest(ApiRequest, frozen=True, kw_only=True):
     """The runtime's own folder, like `~/.claude` or `CODEX_HOME`; None: as `environ` tells."""
     environ: dict[str, str] | None = None
     """The environment that tells where the runtime keeps its sessions."""
+    budget: int | None = None
+    """Tokens that go along at most, about; the older part becomes a summary."""
+    last: int | None = None
+    """The last turns alone as they are; the older ones become a summary."""
+    narrative: bool = False
+    """All of it told as one message, within the budget where there is one."""
+    model: str = ""
+    """The model that writes the summary; empty: put together from the conversation's own words."""
 
 
 class ResumeAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -306,7 +286,8 @@ class ResumeAnswer(ApiAnswer, frozen=True, kw_only=True):
     environment: dict[str, str]
     """What has to be set for it."""
     tier: str
-    """`1`: the runtime's own records; `2s`: translated from another runtime's."""
+    """`1`: the runtime's own records; `2`: those of an older version of it; `2s`: translated, or shortened; `3`: told
+    as one message."""
     losses: list[LossAnswer]
     """What could not be carried over."""
     source: str
@@ -317,7 +298,17 @@ class ResumeAnswer(ApiAnswer, frozen=True, kw_only=True):
 def resume(repo: Repo, request: ResumeRequest) -> ResumeAnswer:
     """Write a conversation into a runtime's own place, and say which command goes on with it."""
     home = Path(request.home) if request.home is not None else None
-    done = repo.resume(request.ref, request.runtime, cwd=request.cwd, home=home, environ=request.environ)
+    done = repo.resume(
+        request.ref,
+        request.runtime,
+        cwd=request.cwd,
+        home=home,
+        environ=request.environ,
+        budget=request.budget,
+        last=request.last,
+        narrative=request.narrative,
+        model=request.model,
+    )
     return ResumeAnswer(
         runtime=done.runtime,
         session=done.session,

@@ -223,7 +223,7 @@ def _figures(
     names = [each.session for each in below]
     try:
         found = session_figures(repo.index, opened.row.session, names)
-        if found.stale and len(opened.layout) <= SMALL and repo.index.status().stale <= 1 + len(below):
+        if found.stale and len(opened.layout) <= SMALL and repo.index.count_stale() <= 1 + len(below):
             repo.index.catch_up(seconds=1.0)
             found = session_figures(repo.index, opened.row.session, names)
     except (HarkenError, OSError, sqlite3.Error):

@@ -11,10 +11,13 @@ from harken.context.chains import in_project, is_unused
 from harken.context.names import Continued, begun_elsewhere
 from harken.errors import BadRequest, Corrupt, NotFound, PartlyCorrupt
 from harken.repo import Repo
+from harken.repo.numbers import indexed_costs
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, OneSessionRequest, instant, stamp
 from .crossing import crosses
+from .following import family_of
+from .remembering import remembered
 
 if TYPE_CHECKING:
     from harken.index import IndexProgress
@@ -143,17 +146,24 @@ def sessions(
 ) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it. `note`
     is told where the index cannot say what they cost; where damage is why, that is an error behind the list."""
-    since = instant(request.since) or 0
+    return list_sessions(repo, request, note or (lambda _: None), None)
+
+
+def list_sessions(
+    repo: Repo, asked: SessionsRequest, note: Callable[[str], None], at: IndexProgress | None
+) -> Iterator[SessionAnswer]:
+    """The same; `at` is how far the index has come, where whoever asks has just let it follow the store."""
+    since = instant(asked.since) or 0
     problem = None
     try:
-        rows = repo.sessions(request.prefix)
+        rows = repo.sessions(asked.prefix)
     except PartlyCorrupt as found:  # told when the others have been
         rows, problem = found.rest, found
     listed = _listed(rows, begun_elsewhere(rows) | repo.resumed_sessions())
-    _check_runtime(request.runtime, rows)
-    chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, request, listed, since)]
-    chosen = _first(chosen, request.limit)
-    costs, damaged = _costs(repo, request, note or (lambda _: None))
+    _check_runtime(asked.runtime, rows)
+    chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, asked, listed, since)]
+    chosen = _first(chosen, asked.limit)
+    costs, damaged = _costs(repo, asked, note, at)
     shorts = repo.shorts({tip for row in chosen for tip in (row.tip, row.live, *row.older) if tip})
     for row in chosen:
         yield _answer(row, listed, shorts, costs.get(row.session))
@@ -246,7 +256,9 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
 
 
-def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> tuple[dict[str, Spending], int]:
+def _costs(
+    repo: Repo, asked: SessionsRequest, note: Callable[[str], None], at: IndexProgress | None
+) -> tuple[dict[str, Spending], int]:
     """What each session cost, and of how many parts of the store that cannot be known since they are damaged; nothing
     where the index cannot tell: the list is there without it."""
     damaged = 0
@@ -260,7 +272,10 @@ def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> t
             note("the index is not up to date, so what sessions cost is not all known; `harken index` mends that")
 
     try:
-        return repo.session_costs(prices=asked.prices, reached=reached), damaged
+        if at is None:
+            return repo.session_costs(prices=asked.prices, reached=reached), damaged
+        reached(at)
+        return indexed_costs(repo.index, asked.prices), damaged
     except (BadRequest, NotFound):  # the file of prices is wrong
         raise
     except Exception as problem:  # noqa: BLE001 -- whatever is wrong with what can be made again
@@ -328,7 +343,13 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
 @crosses
 def agents(repo: Repo, request: AgentsRequest) -> Iterator[AgentAnswer]:
     """The agents of a session, its own first."""
-    found = repo.agents(request.place())
+    place = request.place()
+    if isinstance(place, str):
+        row, below = family_of(repo, place)
+        key = tuple((each.session, each.stand, each.title) for each in (row, *below))
+        found = remembered(repo, "agents", key, lambda: repo.agents(row.session), most=4)
+    else:
+        found = repo.agents(place)
     shorts = repo.shorts({each.tip for each in found if each.tip})
     for each in found:
         yield AgentAnswer(

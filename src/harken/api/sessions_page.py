@@ -11,7 +11,7 @@ from harken import clock, ids
 from harken.analytics.transcript_rows import strip_of
 from harken.errors import BadRequest, Corrupt, HarkenError, PartlyCorrupt
 from harken.index import IndexProgress
-from harken.index.glances import SessionGlance, glances, letters_of
+from harken.index.glances import SessionGlance, glances, known_commits, letters_of
 from harken.index.search import Hit
 from harken.repo import Repo
 
@@ -20,7 +20,7 @@ from .crossing import crosses
 from .following import check_range, follow
 from .remembering import remembered
 from .session_page import RUNNING
-from .sessions import SessionAnswer, SessionsRequest, sessions
+from .sessions import SessionAnswer, SessionsRequest, list_sessions
 
 MOST_SESSIONS = 200
 STRIP = 66
@@ -142,26 +142,38 @@ class _FoundWords(NamedTuple):
 @crosses
 def sessions_page(repo: Repo, request: SessionsPageRequest) -> SessionsPageAnswer:
     """The list of sessions with price, strip and failures, and where some words stand in each."""
-    check_range(request.start, request.count, MOST_SESSIONS)
-    if request.order not in ORDERS or not set(request.has) <= set(HAS):
+    return page_of(repo, request, None)
+
+
+def page_of(repo: Repo, asked: SessionsPageRequest, at: IndexProgress | None) -> SessionsPageAnswer:
+    """The same; `at` is how far the index has come, where whoever asks has just let it follow the store."""
+    check_range(asked.start, asked.count, MOST_SESSIONS)
+    if asked.order not in ORDERS or not set(asked.has) <= set(HAS):
         raise BadRequest("no such order or kind", hint=f"order: {', '.join(ORDERS)}; has: {', '.join(HAS)}")
-    reached, counted = _counted(repo)
-    key = (repo.chains.version, reached.at, reached.stale, _filters(request))
-    told, below = remembered(repo, "listed sessions", key, lambda: (_told(repo, request), _below(repo)), most=4)
-    fitting = _in_time(told, request)
-    found = _search(repo, request, reached) if request.query.strip() else None
+    reached, counted = _counted(repo, at)
+    key = (repo.chains.version, reached.at, reached.stale, _filters(asked))
+    told, below = remembered(
+        repo,
+        "listed sessions",
+        key,
+        lambda: (_told(repo, asked, reached), _below(repo)),
+        most=4,
+        opened=reached.opened,
+    )
+    fitting = _in_time(told, asked)
+    found = _search(repo, asked, reached) if asked.query.strip() else None
     if found is not None:
         fitting = [one for one in fitting if one.session in found.hits]
     now = repo.clock()
     facets = _facets(fitting, counted, below, now)
-    chosen = [one for one in fitting if _has(one, counted, below, request.has)]
-    if request.running:
+    chosen = [one for one in fitting if _has(one, counted, below, asked.has)]
+    if asked.running:
         chosen = [one for one in chosen if _is_running(one, below, now)]
-    chosen.sort(key=_order(request.order, found))
-    page = chosen[request.start : request.start + request.count]
+    chosen.sort(key=_order(asked.order, found))
+    page = chosen[asked.start : asked.start + asked.count]
     if found is not None:
-        found = _with_texts(repo, request, reached, page)
-    strips = _strips(repo, page)
+        found = _with_texts(repo, asked, reached, page)
+    strips = _strips(repo, page, reached)
     prices = [one.price_usd_micros for one in chosen if one.price_usd_micros is not None]
     return SessionsPageAnswer(
         rows=[_row(one, counted, below, strips[one.session], found, now) for one in page],
@@ -174,12 +186,12 @@ def sessions_page(repo: Repo, request: SessionsPageRequest) -> SessionsPageAnswe
     )
 
 
-def _counted(repo: Repo) -> tuple[IndexProgress, Mapping[str, SessionGlance]]:
+def _counted(repo: Repo, at: IndexProgress | None) -> tuple[IndexProgress, Mapping[str, SessionGlance]]:
     """How far the index is, and its numbers; without them where it fails: the list is there all the same."""
     try:
-        reached = follow(repo)
+        reached = follow(repo) if at is None else at
         key = (reached.at, reached.behind, reached.stale)
-        return reached, remembered(repo, "glances", key, lambda: glances(repo.index), most=1)
+        return reached, remembered(repo, "glances", key, lambda: glances(repo.index), most=1, opened=reached.opened)
     except (HarkenError, OSError, sqlite3.Error) as problem:
         return IndexProgress(at=0, last=0, taken=0, stale=0, problem=str(problem)), {}
 
@@ -190,9 +202,9 @@ def _filters(asked: SessionsPageRequest) -> SessionsRequest:
     return SessionsRequest(**fields | {"top": True, "limit": None, "costs": True})
 
 
-def _told(repo: Repo, asked: SessionsPageRequest) -> list[SessionAnswer]:
+def _told(repo: Repo, asked: SessionsPageRequest, at: IndexProgress) -> list[SessionAnswer]:
     """The sessions that the list itself would give, with what they cost."""
-    listed = sessions(repo, _filters(asked))
+    listed = list_sessions(repo, _filters(asked), lambda _: None, at)
     found: list[SessionAnswer] = []
     try:
         found.extend(listed)
@@ -320,7 +332,7 @@ def _order(order: str, found: _FoundWords | None) -> Callable[[SessionAnswer], i
     return lambda one: 0  # as they are: the last active first
 
 
-def _strips(repo: Repo, page: Sequence[SessionAnswer]) -> dict[str, str]:
+def _strips(repo: Repo, page: Sequence[SessionAnswer], reached: IndexProgress) -> dict[str, str]:
     """The strips of these sessions; a session that stands where it stood has the one it had."""
     held: dict[tuple[str, str | None], str] = remembered(repo, "strips", "", dict)
     found = {one.session: strip for one in page if (strip := held.get((one.session, one.tip_id))) is not None}
@@ -328,13 +340,21 @@ def _strips(repo: Repo, page: Sequence[SessionAnswer]) -> dict[str, str]:
     if len(held) > KEPT:
         held.clear()
     try:
+        # What came since the index followed may be among them, and only what is all of a strip is kept.
+        is_all = repo.chains.version[1] <= reached.at
+        known = (
+            {one.tip_id for one in missing} if is_all else known_commits(repo.index, [one.tip_id for one in missing])
+        )
         letters = letters_of(repo.index, [one.session for one in missing]) if missing else {}
+        is_same = reached.opened == repo.index.opened
     except (HarkenError, OSError, sqlite3.Error):
         return found | {one.session: "" for one in missing}
     for one in missing:
         chain = repo.chains.deltas_behind(one.tip_id or "")  # without tails that its file has outgrown
         own = [text for commit, text in letters[one.session] if commit in chain]
-        found[one.session] = held[one.session, one.tip_id] = strip_of("".join(own), STRIP)
+        found[one.session] = strip_of("".join(own), STRIP)
+        if is_same and one.tip_id in known:
+            held[one.session, one.tip_id] = found[one.session]
     return found
 
 

@@ -193,8 +193,8 @@ def stats_page(repo: Repo, request: StatsPageRequest) -> StatsPageAnswer:
     total = spent.total()
     done = [one for one in done_sessions(repo.index, since, until) if _is_of(one, request.project)]
     tools = spent.groups("tool")
-    key = (reached.at, since, until)
-    middle = remembered(repo, "medians", key, lambda: medians(repo.index, since, until), most=4)
+    key = (reached.at, reached.stale, since, until)
+    middle = remembered(repo, "medians", key, lambda: medians(repo.index, since, until), most=4, opened=reached.opened)
     return StatsPageAnswer(
         since=stamp(since),
         until=stamp(until),

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken import clock, formats
-from harken.errors import HarkenError
+import msgspec
+
+from harken import clock, formats, ids
+from harken.context.materialize import Materialized
+from harken.context.translate import TIERS
+from harken.errors import BadRequest, HarkenError
+from harken.events.cbor import decode_events
+from harken.formats.base import weigh
 from harken.repo import CommitFacts, Repo
 from harken.store import CHECKPOINTS as CHECKPOINTS  # what a shell offers to choose from
 from harken.store import COMMIT_TYPES as COMMIT_TYPES
@@ -139,6 +145,8 @@ class MaterializeRequest(ApiRequest, frozen=True, kw_only=True):
     """The format to write; None: that of the newest commit."""
     stop: str = "compaction"
     """How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor."""
+    budget: int | None = None
+    """About how many tokens a narrative may have: older turns are told shorter, or left out. None: told in full."""
 
 
 class LossAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -184,7 +192,10 @@ class MaterializeAnswer(ApiAnswer, frozen=True, kw_only=True):
 @crosses
 def materialize(repo: Repo, request: MaterializeRequest) -> MaterializeAnswer:
     """The conversation that a commit stands for, in its own format or another."""
-    made = repo.materialize(request.ref or None, format=request.format, stop=request.stop)
+    if request.budget is None:
+        made = repo.materialize(request.ref or None, format=request.format, stop=request.stop)
+    else:
+        made = _narrated(request, request.budget, repo)
     return MaterializeAnswer(
         body=made.bytes,
         artifact=made.artifact,
@@ -198,4 +209,32 @@ def materialize(repo: Repo, request: MaterializeRequest) -> MaterializeAnswer:
         commit_count=made.commit_count,
         description=made.description,
         size=len(made.bytes),
+    )
+
+
+def _narrated(request: MaterializeRequest, budget: int, repo: Repo) -> Materialized:
+    """The conversation told within a budget. It is made anew each time: only the events are kept."""
+    from harken.formats import narrative  # few ask for one
+
+    told = narrative.FORMAT
+    if request.format != told.name:
+        raise BadRequest(f"a budget is for {told.name} alone", hint=f"ask for --format {told.name}")
+    read = repo.materialize(request.ref or None, format="events-v1", stop=request.stop)
+    if read.tier == "4":
+        return read  # nobody can read it, so nobody can tell it
+    written = narrative.write_within(decode_events(read.bytes), budget)
+    size = weigh(len(written.data))
+    whole = not any(loss.what == "earlier turn" for loss in written.losses)
+    return msgspec.structs.replace(
+        read,
+        bytes=written.data,
+        artifact=ids.artifact_id(written.data),
+        format=told.name,
+        tier="3",
+        tier_name=TIERS["3"],
+        losses=(*read.losses, *written.losses),
+        message_count=read.message_count if whole else None,
+        token_count=size.tokens,
+        approximate=size.approximate,
+        description=told.description,
     )

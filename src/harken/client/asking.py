@@ -16,13 +16,14 @@ from harken import clock as clocks
 from harken import context
 from harken.api import OPERATIONS
 from harken.api.base import ApiRequest
+from harken.api.commits import HistoryRequest
 from harken.api.reference import OperationReference, reference_of
 from harken.context import Ref
 from harken.errors import BadRequest, Closed, NotFound, PartlyCorrupt
 from harken.store import Commit, Name
 
 from .local import NEEDS_STORE, needs_store
-from .values import answer_as
+from .values import answer_as, commit_of
 from .wire import API, JSON, ServiceReply, ServiceWire, error_in, pack, unpack
 
 INLINE = 8 << 20
@@ -57,6 +58,13 @@ class AskingService:
         if known.many:
             return AnswerLines(reply, known.answers)
         return answer_as(unpack(reply.read()), known.answers)
+
+    def commit(self, ref: Ref) -> Commit:
+        """The commit a REF names."""
+        if isinstance(ref, Commit):
+            return ref
+        (found,) = self.ask_service("history", HistoryRequest(ref=word_of(ref), limit=1))
+        return commit_of(found)
 
     def _get_bytes(self, ref: str) -> bytes:
         """The bytes of an artifact."""

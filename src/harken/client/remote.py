@@ -48,9 +48,9 @@ from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events, encode_events
 from harken.events.wire import from_readable
-from harken.formats import HEAD, detect, names
 from harken.repo import CommitFacts, Repo
-from harken.repo.arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, check_limit
+from harken.repo.arguments import FACTS, IMPORTING, LESS, REPO, RUN, SESSION, TRACK, check_limit
+from harken.repo.checkpoint import check_facts, told_format
 from harken.store import Change, Commit, Move, Name
 from harken.store.arguments import parameters, public_methods
 from harken.store.values import guarded
@@ -106,13 +106,11 @@ class RemoteRepo(RemoteSessions, RemotePrincipals, AskingService, Repo):
     ) -> Commit:
         """Make a commit of new bytes, of events, or of an artifact that is there already; who and where come from the
         token unless it may name others."""
-        if unknown := facts.keys() - CommitFacts.__annotations__.keys():
-            what = ", ".join(map(repr, sorted(unknown)))
-            raise BadRequest(f"a commit has no {what}", hint="it has: " + ", ".join(CommitFacts.__annotations__))
+        check_facts(facts)
         if data is not None and not isinstance(data, bytes):
             data, format = encode_events(data), format or "events-v1"
         if data is not None and artifact is None and len(data) > INLINE:
-            format = format or _format_of(data)
+            format = format or told_format(data)
             artifact, data = self.put(data), None
         told: dict[str, Any] = {name: value for name, value in facts.items() if value is not None}
         if (fork := facts.get("forked_from")) is not None:
@@ -146,10 +144,6 @@ class RemoteRepo(RemoteSessions, RemotePrincipals, AskingService, Repo):
     def conversation(self, ref: Ref | None, *, stop: Ref = "compaction") -> list[Event]:
         """`materialize`, as events."""
         return list(decode_events(self.materialize(ref, format="events-v1", stop=stop).bytes))
-
-    def commit(self, ref: Ref) -> Commit:
-        """The commit a REF names."""
-        return ref if isinstance(ref, Commit) else self.history(ref, limit=1)[0]
 
     def show(self, ref: Ref) -> Shown:
         """A commit with its summary, its names and everything said about it."""
@@ -340,13 +334,6 @@ class RemoteRepo(RemoteSessions, RemotePrincipals, AskingService, Repo):
                 return False
 
 
-def _format_of(data: bytes) -> str:
-    found = detect(data[:HEAD])
-    if found is None:
-        raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(names())}")
-    return found.name
-
-
 def _refusing(name: str) -> Callable[..., Any]:
     """A method that says what to do instead."""
 
@@ -359,7 +346,8 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 def _guard_methods() -> None:
     """Put the check of `Repo` before every method of it: the same arguments are taken, and refused."""
-    more = {"checkpoint": FACTS, "import_sessions": IMPORTING, "run": RUN, "session": SESSION, "track": TRACK}
+    more = {"checkpoint": FACTS, "import_sessions": IMPORTING, "resume": LESS, "run": RUN, "session": SESSION}
+    more["track"] = TRACK
     for name, method in public_methods(Repo):
         own = _refusing(name) if name in NEEDS_STORE else getattr(RemoteRepo, name)
         enter = RemoteRepo._check_open if name != "close" else None

@@ -18,7 +18,7 @@ from harken.api.principals import (
 )
 from harken.context.checkpoint import Time
 from harken.repo.principal_figures import PrincipalFigures, PrincipalMetrics
-from harken.repo.principals import LARGEST, KeptKey, TrackedSession, too_large
+from harken.repo.principals import KeptKey, TrackedSession, check_kept
 
 from . import values
 from .asking import INLINE, AskingService, time_of
@@ -76,10 +76,9 @@ class RemotePrincipals(AskingService):
         time: Time = None,
     ) -> KeptKey:
         """Keep bytes, or an artifact that is there, by a key; what the key said before stays on its chain."""
-        if data is not None and artifact is None and INLINE < len(data) <= LARGEST:
+        check_kept(data, artifact)
+        if data is not None and len(data) > INLINE:
             artifact, data = self._put_bytes(data, "default", None), None
-        if data is not None and len(data) > LARGEST:
-            raise too_large()
         request = PutKeyRequest(
             principal=principal,
             key=key,

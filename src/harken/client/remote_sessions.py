@@ -33,17 +33,18 @@ from harken.formats.std.document import read as read_document
 from harken.index.asking import SqlResult
 from harken.index.search import SearchResult
 from harken.repo import Repo, SessionAgent
-from harken.repo.arguments import ImportOptions, SessionOrFile
+from harken.repo.arguments import ImportOptions, LessOptions, SessionOrFile
 from harken.repo.candidates import SecretCandidate
 from harken.repo.counting import SessionFigures, TotalFigures
 from harken.repo.documents import SessionDocument
+from harken.repo.erasing import check_forgotten
 from harken.repo.erasure_plan import ForgetPlace, ForgetReport
-from harken.repo.finding import MOST_HITS
+from harken.repo.finding import check_hits
 from harken.repo.summarizing import Summarized
 from harken.runtimes.memory import ImportResult, skipped
 from harken.runtimes.resume import Resumed
 from harken.secrets import RULES
-from harken.store import Commit, GcReport, Report, SessionRow, open_store
+from harken.store import GcReport, Report, SessionRow, open_store
 from harken.store.reports import Finding
 from harken.views import SessionViewer
 
@@ -63,17 +64,15 @@ if TYPE_CHECKING:
 class RemoteSessions(AskingService):
     """Sessions of a store behind a service."""
 
-    def commit(self, ref: Ref) -> Commit:
-        """The commit a REF names."""
-        raise NotImplementedError
-
     # -- looking -----------------------------------------------------------------------------------------------
 
     def agents(self, session: SessionOrFile) -> list[SessionAgent]:
         """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
         if not isinstance(session, str):
             return _without_store().agents(session)
-        found = list(self.ask_service("agents", AgentsRequest(session=_named(session))))
+        if not session:  # which would ask for those of a file
+            raise NotFound(f"there is no session {session!r}", hint="`harken sessions` lists them")
+        found = list(self.ask_service("agents", AgentsRequest(session=session)))
         tips = {one.tip: self.commit(one.tip).id for one in found if one.tip}
         return [
             SessionAgent(
@@ -88,7 +87,7 @@ class RemoteSessions(AskingService):
         path object), in whatever format it is, what it holds."""
         if not isinstance(session, str):
             return _without_store().events(session)
-        pieces = self.ask_service("event_bytes", EventBytesRequest(session=_named(session)))
+        pieces = self.ask_service("event_bytes", EventBytesRequest(session=word_of(session)))
         return [event for piece in pieces for event in decode_events(piece.body)]
 
     def view(self, session: SessionOrFile) -> SessionViewer:
@@ -117,7 +116,7 @@ class RemoteSessions(AskingService):
             local = _without_store()
             return local.export(ref, to=to, agents=agents, reveal=reveal, pictures=pictures, own_rules=own_rules)
         request = ExportRequest(
-            ref=_named(ref), to=to, agents=agents, reveal=reveal, pictures=pictures, own_rules=_told_rules(own_rules)
+            ref=word_of(ref), to=to, agents=agents, reveal=reveal, pictures=pictures, own_rules=_told_rules(own_rules)
         )
         return RemoteExport(self.ask_service("export", request))
 
@@ -136,7 +135,7 @@ class RemoteSessions(AskingService):
         options: dict[str, Any] = {"kind": kind, "reveal": reveal, "name": name, "taken": tuple(taken)}
         if not isinstance(ref, str):
             return _without_store().document(ref, own_rules=own_rules, moved=moved, **options)
-        request = StdExportRequest(ref=_named(ref), own_rules=_told_rules(own_rules), **options)
+        request = StdExportRequest(ref=word_of(ref), own_rules=_told_rules(own_rules), **options)
         made = self.ask_service("std_export", request)
         document = Document(data=read_document(made.body).data, kind=made.kind)
         return SessionDocument(
@@ -186,9 +185,7 @@ class RemoteSessions(AskingService):
 
     def search(self, query: str, *, limit: int = 10, snippets: bool = True) -> SearchResult:
         """The messages that a query finds, the best first."""
-        if not 0 < limit <= MOST_HITS:
-            hint = "filters make them fewer: since:7d, role:human"
-            raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
+        check_hits(limit)
         found = list(self.ask_service("search", SearchRequest(query=query, limit=limit)))
         hits = [one for one in found if isinstance(one, SearchHit)]
         rest = next((one for one in found if not isinstance(one, SearchHit)), None)
@@ -261,6 +258,7 @@ class RemoteSessions(AskingService):
         cwd: str | os.PathLike[str],
         home: str | os.PathLike[str] | None = None,
         environ: Environment | None = None,
+        **less: Unpack[LessOptions],
     ) -> Resumed:
         """Have the service write the conversation at a commit where a runtime of its machine finds it."""
         request = ResumeRequest(
@@ -269,6 +267,7 @@ class RemoteSessions(AskingService):
             cwd=os.fspath(cwd),
             home=None if home is None else os.fspath(home),
             environ=None if environ is None else dict(environ),
+            **less,
         )
         done = self.ask_service("resume", request)
         prepare = tuple(tuple(words) for words in done.prepare)
@@ -343,8 +342,7 @@ class RemoteSessions(AskingService):
         moved: Callable[[int], None] | None = None,
     ) -> ForgetReport:
         """Take a session, what a commit adds, or secrets (given, or found by rules) out of the store for good."""
-        if (ref is None) == (not secret and not rules):
-            raise BadRequest("name a session or a commit, or give a secret or a rule", hint="exactly one of the two")
+        check_forgotten(ref, secret, rules)
         names, own = _split_rules(rules)
         request = ForgetRequest(
             ref=word_or_none(ref) or "",
@@ -378,12 +376,6 @@ def _imported(answers: Iterator[ImportAnswer | ImportReport]) -> Iterator[Import
 def _without_store() -> Repo:
     """Reads files of this machine, for which no store is needed."""
     return Repo(open_store("memory:"))
-
-
-def _named(session: str) -> str:
-    if not session:
-        raise NotFound("an empty text names no session", hint="give its id, or the beginning of it")
-    return session
 
 
 def _told_rules(rules: Iterable[Rule]) -> tuple[OwnRule, ...]:

@@ -2,13 +2,14 @@
 
 Connections are kept and used again. One that the service has closed meanwhile, as by a restart, is seen before anything
 is sent on it; a question that changes nothing is asked once more where the connection breaks all the same. One that may
-have changed something is not: whoever asked has to look.
+have changed something is not: whoever asked has to look. A process that is forked off makes connections of its own.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import socket
 import ssl
@@ -28,6 +29,8 @@ PATIENCE = 90.0
 KEPT = 8
 """Connections that are kept for the next question."""
 LONGEST_REFUSAL = 1 << 20
+PIECE = 256 << 10
+"""Bytes of a question that are sent before it is looked whether the service has refused it."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LOST = (http.client.HTTPException, OSError)
 
@@ -100,11 +103,12 @@ class ServiceWire:
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
         self._kept: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._is_closed = False
 
     def close(self) -> None:
         """Let go of every connection that is not in use."""
-        with self._lock:
+        with self._own():
             self._is_closed = True
             kept, self._kept = self._kept, []
         for connection in kept:
@@ -113,11 +117,13 @@ class ServiceWire:
     def send(self, method: str, path: str, body: bytes, kind: str, *, is_safe: bool) -> ServiceReply:
         """Ask, and give the answer as it begins; `is_safe`: whether it may be asked twice. A refusal is raised as the
         error that the service met."""
-        headers = self._headers | ({"content-type": kind} if method != "GET" else {})
+        told = {"content-type": kind, "content-length": str(len(body))} if method != "GET" else {}
+        headers = self._headers | told
         for is_last in (not is_safe, True):
             connection = self._connection()
             try:
-                connection.request(method, path, body=body if method != "GET" else None, headers=headers)
+                sent = None if method == "GET" else _pieces(connection, body) if len(body) > PIECE else body
+                connection.request(method, path, body=sent, headers=headers)
                 response = connection.getresponse()
             except _LOST as problem:
                 connection.close()
@@ -139,8 +145,15 @@ class ServiceWire:
         hint = "ask again" if is_safe else "look whether it was done, then ask again"
         raise Unreachable(f"the connection to {where} broke: {_words(problem)}", hint=hint) from problem
 
+    def _own(self) -> threading.Lock:
+        """The lock of the connections that this process has made. Those of the process it was forked from are that
+        one's: what both ask would meet on them. And what a thread held there, nobody here lets go."""
+        if self._process != os.getpid():
+            self._kept, self._lock, self._process = [], threading.Lock(), os.getpid()
+        return self._lock
+
     def _connection(self) -> http.client.HTTPConnection:
-        with self._lock:
+        with self._own():
             while self._kept:
                 connection = self._kept.pop()
                 if not _is_over(connection):
@@ -154,7 +167,7 @@ class ServiceWire:
 
     def keep(self, connection: http.client.HTTPConnection) -> None:
         """Take back a connection whose answer was read to its end."""
-        with self._lock:
+        with self._own():
             if not self._is_closed and len(self._kept) < KEPT and connection.sock is not None:
                 self._kept.append(connection)
                 return
@@ -168,6 +181,7 @@ class ServiceReply:
         self, wire: ServiceWire, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
     ) -> None:
         self._wire, self._connection, self._response = wire, connection, response
+        self._process = os.getpid()
 
     def read(self) -> bytes:
         """All of it."""
@@ -205,7 +219,8 @@ class ServiceReply:
             self._connection.close()
 
     def _end(self) -> None:
-        if self._response.isclosed() and not self._response.will_close:
+        is_own = self._process == os.getpid()
+        if is_own and self._response.isclosed() and not self._response.will_close:
             self._wire.keep(self._connection)
         else:
             self._connection.close()
@@ -215,8 +230,17 @@ class ServiceReply:
         raise Unreachable(f"the answer of {where} broke off: {_words(problem)}", hint="ask again") from problem
 
 
+def _pieces(connection: http.client.HTTPConnection, body: bytes) -> Iterator[bytes]:
+    """The body, up to where the service says that it does not want the rest: who sends on never hears why."""
+    for start in range(0, len(body), PIECE):
+        # Of TLS more may come than answers.
+        if start and not isinstance(connection, http.client.HTTPSConnection) and _is_over(connection):
+            return
+        yield body[start : start + PIECE]
+
+
 def _is_over(connection: http.client.HTTPConnection) -> bool:
-    """Whether the other side has closed it: nothing else comes where nothing was asked."""
+    """Whether the other side has closed it, or has answered before all was asked: nothing else comes then."""
     if connection.sock is None:
         return True
     looking = select.poll()

@@ -68,6 +68,23 @@ FACTS = {
 """The keywords of `CommitFacts`."""
 
 
+class LessOptions(TypedDict, total=False):
+    """How less than all of a conversation goes along. What is left out stays in the store."""
+
+    budget: int | None
+    """Tokens at most, about: the older part becomes a summary."""
+    last: int | None
+    """The last turns alone as they are: the older ones become a summary."""
+    narrative: bool
+    """All of it told as one message, within the budget where there is one."""
+    model: str
+    """The model that writes the summary; without one it is put together from the conversation's own words."""
+
+
+LESS = {"budget": _NUMBER, "last": _NUMBER, "narrative": PLAIN["bool"], "model": TEXT}
+"""The keywords of `LessOptions`."""
+
+
 class ImportOptions(TypedDict, total=False):
     """How an import goes about it."""
 

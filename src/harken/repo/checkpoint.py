@@ -1,6 +1,4 @@
-"""A commit from what a caller says of it: bytes, events or an artifact, and any number of facts; or from what a model
-says, where a compaction has its summary written by one.
-"""
+"""A commit from what a caller says of it: bytes, events or an artifact, and any number of facts."""
 
 from __future__ import annotations
 
@@ -10,9 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 from harken import context
 from harken.context import Counts, Ref
 from harken.context.checkpoint import advance_session, check_count, take_artifact, weigh_content
-from harken.context.compaction import events_at, foundation
 from harken.context.spawned import resolve_origin
-from harken.context.summary import request as summary_request
 from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.cbor import encode_events
@@ -64,7 +60,7 @@ class NewCommit(NamedTuple):
 
 def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, time: int, machine: str) -> Commit:
     """The commit, with its session and the branch it was put on moved along."""
-    _check_facts(new.facts)
+    check_facts(new.facts)
     data, format = _content(new)
     artifact = None if new.artifact is None else context.get_artifact(store, new.artifact)
     messages, tokens = new.facts.get("message_count"), new.facts.get("token_count")
@@ -102,11 +98,16 @@ def _content(new: NewCommit) -> tuple[bytes | None, str]:
     if data is not None and not isinstance(data, bytes):
         data, format = encode_events(data), format or EVENTS
     if not format:
-        found = detect(data[:HEAD]) if data else None
-        if found is None:
-            raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(names())}")
-        format = found.name
+        format = told_format(data or b"")
     return data, format
+
+
+def told_format(data: bytes) -> str:
+    """The format that bytes tell themselves."""
+    found = detect(data[:HEAD]) if data else None
+    if found is None:
+        raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(names())}")
+    return found.name
 
 
 def _counted(messages: int | None, tokens: int | None) -> bool:
@@ -133,18 +134,10 @@ def _said(facts: CommitFacts, machine: str) -> dict[str, Any]:
     return said
 
 
-def _check_facts(facts: CommitFacts) -> None:
+def check_facts(facts: CommitFacts) -> None:
     """Refuse a keyword that is none of these; a misspelt fact must not be lost."""
     if unknown := facts.keys() - CommitFacts.__annotations__.keys():
         raise BadRequest(
             f"a commit has no {', '.join(map(repr, sorted(unknown)))}",
             hint="it has: " + ", ".join(CommitFacts.__annotations__),
         )
-
-
-def ask_for_summary(store: Store, ref: Ref, model: str) -> str:
-    """What the model says to the conversation that a compaction of REF would fold."""
-    from harken.agents.models.ask import ask
-
-    _, base = foundation(store, ref)
-    return ask(model, summary_request(events_at(store, base)), purpose="compact")

@@ -28,6 +28,12 @@ TRIES = 5
 """How often what is to go is looked for anew, where others write meanwhile."""
 
 
+def check_forgotten(ref: Ref | None, secret: Sequence[str], rules: Sequence[Rule]) -> None:
+    """Refuse to forget nothing, or two things at once."""
+    if (ref is None) == (not secret and not rules):
+        raise BadRequest("name a session or a commit, or give a secret or a rule", hint="exactly one of the two")
+
+
 def _ignore(size: int) -> None:
     """Nobody wants to know how far it is."""
 
@@ -71,8 +77,7 @@ class Erasing:
         """Take a session, what a commit adds, or secrets (given, or found by rules) out of the store for good.
 
         Secrets are looked for in all of the store. With `dry_run` nothing changes, and the answer is what would go."""
-        if (ref is None) == (not secret and not rules):
-            raise BadRequest("name a session or a commit, or give a secret or a rule", hint="exactly one of the two")
+        check_forgotten(ref, secret, rules)
         from .erasure_plan import ForgetPlan
 
         self.finish_forgetting()

@@ -99,9 +99,7 @@ class Indexed:
         from harken.index.query import parse
         from harken.index.search import search
 
-        if not 0 < limit <= MOST_HITS:
-            hint = "filters make them fewer: since:7d, role:human"
-            raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
+        check_hits(limit)
         asked = parse(query)
         reached = self._follow(SEARCH_SECONDS, numbers=asked.needs_numbers)
         return search(self.index, self.store, asked, reached, limit=limit, present=self.clock(), snippets=snippets)
@@ -155,6 +153,13 @@ class Indexed:
 
         own = read_price_file(prices)
         return TableExport(self.index, Path(folder), own_rules, reveal=reveal, replace=replace, prices=own)
+
+
+def check_hits(limit: int) -> None:
+    """Refuse a number of hits that no search gives."""
+    if not 0 < limit <= MOST_HITS:
+        hint = "filters make them fewer: since:7d, role:human"
+        raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
 
 
 def sql_views(name: str = "") -> list[IndexView]:

@@ -15,7 +15,7 @@ from .finding import COUNT_SECONDS, LIST_SECONDS, Indexed
 if TYPE_CHECKING:
     from harken.analytics.prices import PriceList
     from harken.analytics.report import SessionReport
-    from harken.index import IndexProgress
+    from harken.index import IndexProgress, StoreIndex
     from harken.index.spending import Spending, Spent
 
     from .counting import SessionFigures, TotalFigures
@@ -70,13 +70,19 @@ class Counted(Indexed):
     ) -> dict[str, Spending]:
         """What each session used and cost, its sub-agents included, as far as the index tells that follows the store;
         for what it lacks it waits no longer than a list may take, and `reached` is told how far it came."""
-        from harken.index.spending import Spent, UsageWindow
-
-        own = read_price_file(prices)
+        read_price_file(prices)  # what is wrong with it is told first
         progress = self.index.catch_up(seconds=LIST_SECONDS)
         if reached is not None:
             reached(progress)
-        return {group.key: group.spending for group in Spent(self.index, UsageWindow(), own).groups("session")}
+        return indexed_costs(self.index, prices)
+
+
+def indexed_costs(index: StoreIndex, prices: str) -> dict[str, Spending]:
+    """What each session used and cost, its sub-agents included, as the index has it."""
+    from harken.index.spending import Spent, UsageWindow
+
+    groups = Spent(index, UsageWindow(), read_price_file(prices)).groups("session")
+    return {group.key: group.spending for group in groups}
 
 
 def read_price_file(path: str) -> PriceList | None:

@@ -183,13 +183,10 @@ class Principals:
         time: Time = None,
     ) -> KeptKey:
         """Keep bytes, or an artifact that is there, by a key; what the key said before stays on its chain."""
-        if (data is None) == (artifact is None):
-            raise BadRequest("a key keeps either data or an artifact", hint="give exactly one of the two")
+        check_kept(data, artifact)
         name, instant = _key_branch(principal, key), context.instant(time, self.clock)
         known = None if artifact is None else self.store.info(context.get_artifact(self.store, artifact))
-        size = len(data or b"") if known is None else known.size
-        if size > LARGEST:
-            raise too_large()
+        size = check_size(len(data or b"") if known is None else known.size)
         kept: list[KeptKey] = []
 
         def keep(writer: Writer) -> None:
@@ -287,9 +284,19 @@ class Principals:
                 return
 
 
-def too_large() -> BadRequest:
-    """More than a key keeps."""
-    return BadRequest(f"a key keeps at most {LARGEST >> 20} MiB", hint="keep it as an artifact, and its name here")
+def check_kept(data: bytes | None, artifact: str | None) -> None:
+    """Refuse what a key cannot keep."""
+    if (data is None) == (artifact is None):
+        raise BadRequest("a key keeps either data or an artifact", hint="give exactly one of the two")
+    check_size(len(data or b""))
+
+
+def check_size(size: int) -> int:
+    """Refuse more than a key keeps."""
+    if size > LARGEST:
+        hint = "keep it as an artifact, and its name here"
+        raise BadRequest(f"a key keeps at most {LARGEST >> 20} MiB", hint=hint)
+    return size
 
 
 def _encode(told: dict[str, Any]) -> bytes:

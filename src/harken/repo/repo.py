@@ -28,8 +28,20 @@ from harken.store import Commit, SessionRow, Store, open_store
 from harken.store.arguments import checks_arguments
 
 from .agents import SessionAgent, agents_of
-from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile, check_limit
-from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .arguments import (
+    FACTS,
+    IMPORTING,
+    LESS,
+    REPO,
+    RUN,
+    SESSION,
+    TRACK,
+    ImportOptions,
+    LessOptions,
+    SessionOrFile,
+    check_limit,
+)
+from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
 from .documents import Documenting
 from .erasing import Erasing
 from .exporting import Exporting
@@ -39,6 +51,7 @@ from .naming import Naming
 from .numbers import Counted
 from .principals import Principals
 from .summarizing import Summarizing
+from .summing_up import ask_for_summary, shortening
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -54,7 +67,7 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
-@checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
+@checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, resume=LESS, run=RUN, session=SESSION, track=TRACK)
 class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing):
     """What agents knew, by commit."""
 
@@ -255,10 +268,12 @@ class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summariz
         cwd: str | os.PathLike[str],
         home: str | os.PathLike[str] | None = None,
         environ: Environment | None = None,
+        **less: Unpack[LessOptions],
     ) -> Resumed:
         """Write the conversation at a commit where a runtime finds it, and say which command goes on with it.
 
-        `cwd` is the folder the runtime is going to work in; `home` its own folder, where `environ` does not tell."""
+        `cwd` is the folder the runtime is going to work in; `home` its own folder, where `environ` does not tell.
+        `LessOptions` lists how less than all of it goes along."""
         from harken import runtimes as registry
         from harken.runtimes.resume import Destination, resume
 
@@ -266,8 +281,12 @@ class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summariz
             raise BadRequest(
                 "where does the runtime keep its sessions?", hint="pass `home`, or your environment as `environ`"
             )
+        _check_keywords("resume", less, tuple(LESS))
         own = None if home is None else Path(home)
-        to = Destination(runtime=registry.get(runtime), cwd=Path(cwd), environ=environ or {}, home=own)
+        asked = any(value is not None and value is not False and value != "" for value in less.values())
+        part = shortening(less) if asked else None
+        there = registry.get(runtime)
+        to = Destination(runtime=there, cwd=Path(cwd), environ=environ or {}, home=own, shortening=part)
         return resume(self.store, self.commit(ref), to, now=self.clock)
 
     def run(
@@ -353,7 +372,7 @@ def _imported(
     from harken import runtimes as registry
     from harken.runtimes.files import as_paths, session_files, sought, starting_points
     from harken.runtimes.importer import Importer
-    from harken.runtimes.memory import skipped
+    from harken.runtimes.unread import not_looked_at
 
     paths, chosen = as_paths(given), registry.chosen(names)
     # A runtime says what is a session in its own place; in a folder that somebody named, nothing is left out silently.
@@ -367,7 +386,7 @@ def _imported(
     yield from Importer(repo.store, chosen, now=repo.clock, **options).run(files, named=named)
     given_too = set(map(str, files))
     for path in (path for path in passed or () if path not in given_too):
-        yield skipped(path, "not looked at, since no session is called like that; name the file to import it")
+        yield not_looked_at(path)
 
 
 def _check_keywords(call: str, given: Collection[str], known: Sequence[str], needed: Iterable[str] = ()) -> None:

@@ -104,13 +104,14 @@ class _RowFinder:
         """The rows of messages, each given by its commit, its record and the number of the event in it."""
         layout, found, doubtful = self._layout, set[int](), dict[int, set[tuple[str, int]]]()
         for commit, record, event in hits:
-            delta = self._deltas.get(commit)
-            if delta is None:
-                continue
             key = name_key(record or "")
             row = self._only.get(key, -1)
-            if row >= 0:
+            delta = self._deltas.get(commit)
+            # The index may know a record from its agent's own chain, whose commits are not those of the whole session.
+            if row >= 0 and (record or delta is not None):
                 found.add(row)
+                continue
+            if delta is None:
                 continue
             same = [row for row in layout.rows_of(delta) if layout.names[row] == key]
             if len(same) > 1:

@@ -59,7 +59,7 @@ class _LayoutMaker:
                 return grown
         made = TranscriptLayout(row.stand, hidden)
         steps = self._store.walk(row.stand)[::-1] if row.stand else []
-        above = handed_down(self._store, row.stand, steps[0].id) if steps else {}
+        above = handed_down(self._store, row.stand, steps[0].id).found if steps else {}
         for caller, given in reversed(above.items()):
             made.begin_part(caller)
             self._add(made, self._store.walk(given.id)[::-1])

@@ -63,7 +63,7 @@ class Transcripts:
         self._index = index
         self._lock = threading.Lock()
         self._layouts: OrderedDict[str, TranscriptLayout] = OrderedDict()
-        self._intervened: dict[str, tuple[int, int]] = {}
+        self._intervened: dict[tuple[str, ...], tuple[int, int]] = {}
         self._large: tuple[bytes, list[RowEvents]] = (b"", [])
         self._epoch = ""
 
@@ -296,10 +296,13 @@ class Transcripts:
 
     def interventions(self, opened: OpenTranscript, most: int) -> tuple[int | None, int | None]:
         """How many deliveries hooks changed, and how much they blocked, in a session log of no more rows than this."""
-        tip = opened.row.stand
         if opened.earlier or not self.tells_agents(opened) or len(opened.layout) > most:
             return None, None
-        if tip not in self._intervened:
+        family = (opened.row, *self.children(opened.row))
+        if not self._may_be_hooked(family):
+            return 0, 0
+        stands = tuple(row.stand for row in family)
+        if (found := self._intervened.get(stands)) is None:
             from .looking import view_of
 
             try:
@@ -309,8 +312,17 @@ class Transcripts:
             while len(self._intervened) >= KEPT_SESSIONS:
                 self._intervened.pop(next(iter(self._intervened)), None)
             changed = kinds.count("changed")
-            self._intervened[tip] = (changed, len(kinds) - changed)
-        return self._intervened[tip]
+            found = self._intervened[stands] = (changed, len(kinds) - changed)
+        return found
+
+    def _may_be_hooked(self, family: Sequence[SessionRow]) -> bool:
+        """Whether hooks can have intervened: then all of the session is read."""
+        from harken.index.moments import may_be_hooked
+
+        try:
+            return len(family) > 1 or family[0].lost or may_be_hooked(self._index(), family[0].stand)
+        except (HarkenError, OSError, sqlite3.Error):
+            return True
 
     def outcomes(self, opened: OpenTranscript, calls: Sequence[str]) -> Mapping[str, tuple[bool, int | None]]:
         """Of calls whose results stand in other deltas: whether each failed, and how many microseconds it took."""

@@ -8,6 +8,7 @@ that keep a browser from running or showing anything that is not ours.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from harken import clock
 from harken.errors import BadRequest, HarkenError, NotAllowed, NotSignedIn, TookTooLong, TooLarge, TooMany
 
 from .operations import READ, may
+from .rates import RateLimits
 from .settings import OWNER, STRANGER, ServiceSettings, Visitor
 
 if TYPE_CHECKING:
@@ -44,9 +46,11 @@ SECURITY_HEADERS = {
 _NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SITES = ("same-origin", "none")
 _SIGN_IN = "`harken serve` prints an address that signs the browser in; programs send `Authorization: Bearer TOKEN`"
-BUCKETS = 10_000
 _DROPPED, _DROP_SECONDS = 256 << 10, 2.0
-"""How much of a body that nobody wants is read, and for how long."""
+"""How much of a body that nobody wants is read, and for how long, so that the connection can go on."""
+_LEFT, _LEFT_SECONDS = 32 << 20, 5.0
+"""How much of it is read behind the answer: a connection that is closed on bytes which are still coming is a broken one
+to the client, and no answer."""
 HEAD_LIMIT = 64 << 10
 """Bytes of all headers together."""
 
@@ -183,24 +187,6 @@ class RequestGuard:
         self._rates.take(visitor.name, rate, burst)
 
 
-class RateLimits:
-    """How much of what it may each token has used: a bucket that fills by itself."""
-
-    def __init__(self) -> None:
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def take(self, name: str, rate: float, burst: float) -> None:
-        """Use one; `TooMany` where none is left."""
-        now = clock.monotonic()
-        left, at = self._buckets.get(name, (burst, now))
-        left = min(burst, left + (now - at) * rate)
-        if left < 1:
-            raise TooMany("too many requests", hint="wait a moment", after=max(1, round((1 - left) / rate)))
-        if len(self._buckets) >= BUCKETS:
-            self._buckets.clear()
-        self._buckets[name] = (left - 1, now)
-
-
 class _Passage:
     """One request on its way: what came of it is counted and logged at the end, whatever happened."""
 
@@ -276,6 +262,8 @@ class _Passage:
         if int(length[:20]) > self.limit:
             raise TooLarge(f"at most {self.limit:,} bytes are taken here", hint="send less, or an artifact")
         has_body = length != "0" or "transfer-encoding" in headers
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise BadRequest("the body has two lengths", hint="send Content-Length or Transfer-Encoding")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         # A form of another site can send a POST, but never one of this type.
         if is_json and (has_body or self.visitor.by_cookie) and kind != "application/json":
@@ -324,14 +312,26 @@ class _Passage:
         headers = {"content-type": "application/json", "content-length": str(len(body))}
         headers |= _headers_of(problem)
         self.patience = None
-        if not await self._took_all():
-            headers["connection"] = "close"  # what is left of the body is not read
+        is_whole = await self._took_all()
+        if not is_whole:
+            headers["connection"] = "close"
         start = {"type": "http.response.start", "status": problem.http_status, "headers": _raw(headers)}
         try:
             await self.send(start)
-            await self.send({"type": "http.response.body", "body": body})
+            await self.send({"type": "http.response.body", "body": body, "more_body": not is_whole})
+            if not is_whole:
+                await self._drop_rest()
+                await self.send({"type": "http.response.body", "body": b""})
         except OSError:
             self._abort()
+
+    async def _drop_rest(self) -> None:
+        """Read on until the client has seen the answer, or for a while."""
+        left = _LEFT
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEFT_SECONDS):
+                while left > 0 and (message := await self._receive()).get("more_body"):
+                    left -= len(message["body"])
 
     async def _took_all(self) -> bool:
         """Whether nothing of the body is left: a little is read and dropped, so that the connection can go on."""

@@ -105,7 +105,7 @@ def may(grants: frozenset[str], needed: str) -> bool:
 
 def needs_admin(request: ApiRequest) -> str:
     """Why a request needs `admin`, beyond what its operation needs; empty where it does not."""
-    for field in msgspec.structs.fields(type(request)):
+    for field in _fields(type(request)):
         value = getattr(request, field.name)
         if field.name in FOR_ADMIN and value != _usual(field):
             return f"`{field.name}`"
@@ -116,7 +116,7 @@ def needs_admin(request: ApiRequest) -> str:
 
 def check(request: ApiRequest, grants: frozenset[str]) -> None:
     """`NotAllowed` where these grants are not enough for what stands in the request."""
-    for field in msgspec.structs.fields(type(request)):
+    for field in _fields(type(request)):
         if field.name in NEVER and getattr(request, field.name) != _usual(field):
             raise BadRequest(f"`{field.name}` is not taken here", hint=NEVER[field.name])
     if not may(grants, ADMIN) and (what := needs_admin(request)):
@@ -143,10 +143,16 @@ def filled(request: ApiRequest, usual: Mapping[str, Any]) -> ApiRequest:
     """The request, with what the server's owner has set where the caller left something out."""
     left_out = {
         field.name: usual[field.name]
-        for field in msgspec.structs.fields(type(request))
+        for field in _fields(type(request))
         if field.name in usual and not field.required and getattr(request, field.name) == _usual(field)
     }
     return msgspec.structs.replace(request, **left_out) if left_out else request
+
+
+@cache
+def _fields(kind: type[ApiRequest]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a request; what is kept, since each look at them resolves all annotations anew."""
+    return msgspec.structs.fields(kind)
 
 
 def _usual(field: msgspec.structs.FieldInfo) -> Any:

@@ -91,7 +91,7 @@ function App() {
     <a class="skip" href="#main">Skip to the content</a>
     <${Top} />
     ${trouble.value === "gone" ? html`<${Trouble} />` : null}
-    ${trouble.value === "login" ? html`<main id="main" class="page"><${Trouble} /></main>` : view ? html`<${view} />` : html`<main id="main" class="page"><${State} title="There is no such page" actions=${html`<a class="button" href="/">Home</a>`}><p>Nothing is shown at this address.</p><//></main>`}
+    ${trouble.value === "login" ? html`<main id="main" class="page"><${Trouble} /></main>` : view ? html`<${view} key=${address.value.session} />` : html`<main id="main" class="page"><${State} title="There is no such page" actions=${html`<a class="button" href="/">Home</a>`}><p>Nothing is shown at this address.</p><//></main>`}
     <nav class="tabbar" aria-label="Main, small screens"><${Links} name="tabs" /></nav>
     <${Toast} />
     ${overlay.value === "palette" ? html`<${Palette} close=${() => (overlay.value = "")} />` : null}

@@ -1,10 +1,11 @@
 // Something that lies over the page and has the focus until it is closed.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { html } from "./html.js";
 
 export function Dialog({ label, close, children, class: name = "" }) {
   const box = useRef(null);
-  useEffect(() => {
+  // Before the next key comes, which is meant for what is open now.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     if (!box.current.contains(document.activeElement)) (box.current.querySelector("[autofocus],input,button,a") || box.current).focus();
     return () => before?.focus?.({ preventScroll: true });

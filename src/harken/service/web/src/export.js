@@ -1,5 +1,6 @@
 // An export: the answers lie in the file itself, packed, and nothing is asked of anybody.
 import { AskError, answerFrom } from "./server.js";
+import { toInstant, toMicros } from "./views/instants.js";
 import { pieces } from "./words.js";
 
 /** Where the page is an export, have its answers come from the data in it. */
@@ -98,29 +99,41 @@ function flowPage(here, request) {
   return { ...head, start, total: rows.length, moments, first: head.first || all[0]?.time || null, rows: rows.slice(start, start + (request.count ?? 100)) };
 }
 
-/** What an agent said, heard and read until a moment, as the rows tell it. */
+/** What an agent said, heard and read until a moment, as the service tells it. */
 function flowKnows(here, request) {
-  const rows = flowRows(here, request);
-  const until = request.at ? (/^\d+$/.test(request.at) ? Number(request.at) / 1000 : Date.parse(request.at)) : Infinity;
-  const known = rows.map((row) => {
+  const until = !request.at ? Infinity : /^\d+$/.test(request.at) ? Number(request.at) : toMicros(request.at);
+  const at = (time) => (time ? toMicros(time) : 0);
+  const happened = new Map(); // no row is earlier than the one before it, whatever its clock said
+  let latest = 0;
+  for (const row of here.flow.rows) happened.set(row.message_id + row.kind, (latest = Math.max(latest, at(row.time))));
+  const knowing = (row, n) => {
+    const when = happened.get(row.message_id + row.kind);
     const hearer = row.hearers.find((one) => one.agent === request.agent && one.how !== "blocked");
-    const time = row.speaker === request.agent ? row.time : hearer?.time || (hearer ? row.time : null);
-    const base = { n: row.n, message_id: row.message_id, how: hearer?.how || "", time };
-    if (row.kind !== "spoken") return { ...base, knew: "" };
-    if (row.time && Date.parse(row.time) > until) return { ...base, knew: "after", time: null };
-    if (!time) return { ...base, knew: "never" };
-    if (Date.parse(time) > until) return { ...base, knew: "later" };
-    return { ...base, knew: row.speaker === request.agent ? "said" : hearer.how === "result" ? "read" : "heard" };
-  });
-  const of = (...what) => known.filter((one) => what.includes(one.knew));
+    const isOwn = row.speaker === request.agent;
+    const time = isOwn ? row.time : hearer ? hearer.time || row.time : null;
+    const came = isOwn || !hearer ? when : Math.max(when, at(time));
+    const isThere = isOwn || (hearer && came <= until);
+    const knew = when > until ? "after" : isOwn ? "said" : row.kind !== "spoken" && !row.hearers.length ? "" : isThere ? (hearer.how === "result" ? "read" : "heard") : hearer ? "later" : "never";
+    return { n, row, came, message_id: row.message_id, knew, how: isThere && !isOwn ? hearer.how : "", heard: hearer?.heard || "", time: knew === "after" ? null : time };
+  };
+  const shown = flowRows(here, request).map(knowing);
+  const spoken = here.flow.rows.filter((row) => row.kind === "spoken").map(knowing); // whatever is shown, all of it counts
+  const of = (...what) => spoken.filter((one) => what.includes(one.knew));
+  const known = of("said", "heard", "read").sort((a, b) => a.came - b.came);
+  const missed = of("never", "later");
   const by = {};
-  for (const one of of("said", "heard", "read")) by[rows[one.n].speaker] = (by[rows[one.n].speaker] || 0) + 1;
-  const thing = (one) => ({ message_id: one.message_id, speaker: rows[one.n].speaker, text: rows[one.n].text, time: one.time || rows[one.n].time, how: one.how, told: [] });
+  for (const { row } of known) by[row.speaker] = (by[row.speaker] || 0) + 1;
+  const own = of("said").length;
+  const last = here.flow.rows.flatMap((row) => [row, ...row.hearers]).map((one) => at(one.time)).filter((time) => time && time <= until).reduce((a, b) => Math.max(a, b), 0);
   const start = request.start || 0;
   return {
-    session: here.name, agent: request.agent, name: here.flow.heads.none.columns.find((one) => one.agent === request.agent)?.name || request.agent, at: request.at || null,
-    rows: known.slice(start, start + (request.count ?? 100)), total: rows.length, knew: of("said", "heard", "read").length, said: of("said").length, heard: of("heard").length, by,
-    changed: of("heard").filter((one) => one.how === "changed").length, missed: of("never").length, tokens: 0,
-    newest: of("said", "heard", "read").slice(-20).reverse().map(thing), unknown: of("never").slice(-20).reverse().map(thing), ref: "",
+    session: here.name, agent: request.agent, name: here.flow.heads.none.columns.find((one) => one.agent === request.agent)?.name || request.agent, at: last ? toInstant(last) : null,
+    rows: shown.slice(start, start + (request.count ?? 100)).map(({ row, heard, came, ...one }) => one), total: shown.length,
+    knew: known.length, said: own, heard: known.length - own, by: Object.fromEntries(Object.entries(by).sort((a, b) => b[1] - a[1])),
+    changed: known.filter((one) => one.how === "changed").length, missed: missed.length,
+    tokens: Math.floor(known.reduce((sum, { row, heard }) => sum + [...(heard || row.text)].length + row.cut, 0) / 4),
+    newest: known.slice(-20).reverse().map(({ row, ...one }) => ({ message_id: one.message_id, speaker: row.speaker, text: one.heard || row.text, time: one.time, how: one.how || "said", told: [] })),
+    unknown: missed.slice(-20).reverse().map(({ row }) => ({ message_id: row.message_id, speaker: row.speaker, text: row.text, time: row.time, how: row.hearers.some((one) => one.agent === request.agent && one.how === "blocked") ? "blocked" : "", told: [...new Set(row.hearers.filter((one) => one.how !== "blocked").map((one) => one.agent))] })),
+    ref: "",
   };
 }

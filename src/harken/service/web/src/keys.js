@@ -1,5 +1,5 @@
 // One table of keys. The help, the palette and the tests read it; views say what each does while they are shown.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** id, the keys, what it does in words, and where it works. */
 export const KEYS = [
@@ -60,7 +60,7 @@ export const isActive = (id) => Boolean(handlers.get(id)?.length);
 export function useKeys(table) {
   const held = useRef({});
   for (const [id, run] of Object.entries(table)) (held.current[id] ||= { current: null }).current = run;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const mine = Object.entries(held.current);
     for (const [id, handler] of mine) {
       if (!handlers.has(id)) handlers.set(id, []);
@@ -81,6 +81,17 @@ let forget = 0;
 const isField = (target) =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
+const SCROLLING = /^(Page(Up|Down)|Home|End|Arrow(Up|Down)| )$/;
+
+/** What the keys of the browser scroll while nothing has the focus: the largest of what can be scrolled. */
+function mainScroller() {
+  const area = (one) => one.clientWidth * one.clientHeight;
+  const all = [...document.querySelectorAll("#main, #main :is(.page, .list, .scroll)")].filter((one) => one.scrollHeight > one.clientHeight + 1 && getComputedStyle(one).overflowY !== "visible");
+  const found = all.sort((a, b) => area(b) - area(a))[0];
+  if (found?.matches("#main, .page")) found.tabIndex = -1;
+  return found;
+}
+
 addEventListener("keydown", (event) => {
   const key = event.key;
   if ((event.ctrlKey || event.metaKey) && !event.altKey && key.toLowerCase() === "k") {
@@ -100,6 +111,7 @@ addEventListener("keydown", (event) => {
   }
   if (isField(event.target)) return;
   if (document.querySelector("[aria-modal=true]") && key !== "?") return; // what lies below a dialog is not looked at
+  if (SCROLLING.test(key) && document.activeElement === document.body) mainScroller()?.focus({ preventScroll: true });
   const isControl = event.target instanceof Element && event.target.closest("button,a,summary,[role=option],[role=slider]");
   if (key === "Enter" && isControl) return;
   const pressed = begun ? `${begun} ${key}` : key;

@@ -85,6 +85,8 @@ export class List extends Component {
     this.heights = new Heights(props.total, props.estimate || 40);
     this.pages = new Map();
     this.stale = new Set();
+    this.asked = new Set();
+    this.toFocus = null;
     this.anchor = props.follow ? { end: true } : { n: props.start || 0, inset: props.start ? -(props.lead ?? 80) : 0 };
     this.ownScroll = -1;
     this.observer = new ResizeObserver((seen) => this.#measured(seen));
@@ -111,16 +113,19 @@ export class List extends Component {
     const { total, version, source } = this.props;
     if (source !== before.source) {
       this.pages.clear();
+      this.stale.clear();
+      this.asked = new Set(); // what is on its way is of what was shown before
       this.heights = new Heights(total, this.props.estimate || 40);
       this.anchor = { n: this.props.start || 0, inset: 0 };
       this.#settle();
     } else if (total !== before.total || version !== before.version) {
       const wasAtEnd = this.props.follow && this.#isAtEnd();
-      for (const page of this.pages.keys()) this.stale.add(page);
+      for (const page of [...this.pages.keys(), ...this.asked]) this.stale.add(page);
       if (total !== before.total) this.heights.resize(total, this.props.estimate || 40);
       if (wasAtEnd) this.anchor = { end: true };
       this.#settle();
     }
+    this.#focusRow();
   }
 
   /** Bring a row into sight: at a third of the height, or as near as the list allows. */
@@ -137,6 +142,22 @@ export class List extends Component {
 
   focus() {
     this.scroller?.focus({ preventScroll: true });
+  }
+
+  /** Put the focus on something in a row as soon as the row is there; on the list until then, so that no key goes astray. */
+  focusRow(n, selector) {
+    this.focus();
+    this.toFocus = { n, selector };
+    this.#focusRow();
+  }
+
+  #focusRow() {
+    const found = this.toFocus && this.spacer?.querySelector(`[data-n="${this.toFocus.n}"] ${this.toFocus.selector}`);
+    if (this.toFocus && document.activeElement !== this.scroller && !this.scroller.contains(document.activeElement)) this.toFocus = null;
+    if (!found || !this.toFocus) return false;
+    this.toFocus = null;
+    found.focus({ preventScroll: true });
+    return true;
   }
 
   /** The row, where it has been loaded. */
@@ -233,23 +254,29 @@ export class List extends Component {
         this.pages.set(page, there);
         continue;
       }
-      if (this.asked?.has(page)) continue;
-      (this.asked ||= new Set()).add(page);
-      const { source } = this.props;
-      this.props
-        .load(page * PAGE, PAGE)
-        .then((rows) => {
-          if (source !== this.props.source) return;
-          this.pages.set(page, rows);
-          this.stale.delete(page);
-          while (this.pages.size > PAGES) this.pages.delete(this.pages.keys().next().value);
-        })
-        .catch((problem) => this.props.onProblem?.(problem))
-        .finally(() => {
-          this.asked.delete(page);
-          if (!this.gone) this.setState({ look: {} });
-        });
+      if (!this.asked.has(page)) this.#ask(page);
     }
+  }
+
+  #ask(page) {
+    const { asked } = this;
+    asked.add(page);
+    this.stale.delete(page); // what makes it old from now on makes what is on its way old, too
+    this.props
+      .load(page * PAGE, PAGE)
+      .then((rows) => {
+        if (asked !== this.asked) return;
+        this.pages.set(page, rows);
+        while (this.pages.size > PAGES) this.pages.delete(this.pages.keys().next().value);
+        asked.delete(page);
+        if (!this.gone && this.stale.has(page)) this.#load();
+      })
+      .catch((problem) => {
+        asked.delete(page);
+        if (asked === this.asked && this.pages.has(page)) this.stale.add(page);
+        this.props.onProblem?.(problem);
+      })
+      .finally(() => this.gone || this.setState({ look: {} }));
   }
 
   #measured(seen) {
@@ -294,7 +321,7 @@ export class List extends Component {
       class=${"list " + name}
       role=${itemRole === "article" ? "feed" : "list"}
       aria-label=${label}
-      aria-busy=${this.asked?.size ? "true" : "false"}
+      aria-busy=${this.asked.size ? "true" : "false"}
       tabindex="0"
       ref=${(element) => void (this.scroller = element || this.scroller)}
       onScroll=${this.#scrolled}

@@ -1,5 +1,5 @@
 // What is shown where there is nothing to show: each says what happened and what to do next.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { signal } from "@preact/signals";
 import { AskError, ask, may, onReturn } from "./server.js";
@@ -37,7 +37,11 @@ let unsay = 0;
 
 export async function copyLink(link) {
   await copyText(link);
-  said.value = "The link is copied";
+  tell("The link is copied");
+}
+
+export function tell(words) {
+  said.value = words;
   clearTimeout(unsay);
   unsay = setTimeout(() => (said.value = ""), 2500);
 }
@@ -59,26 +63,54 @@ export async function copyText(text) {
 
 /**
  * The answer of an operation: `[answer, problem, again]`. Asked again when the request changes; the old answer stays
- * until the new one is there, unless `key` (what is looked at) changes.
+ * until the new one is there, unless `key` (what is looked at) changes. `again` lets what is on its way arrive first: news
+ * that come faster than answers would put off every one of them. `wait`: milliseconds, for what is being typed.
  */
-export function useAnswer(operation, request, { key = "", skip = false, many = null } = {}) {
+export function useAnswer(operation, request, { key = "", skip = false, many = null, wait = 0 } = {}) {
   const [state, setState] = useState({ key: null, answer: null, problem: null });
   const [turn, setTurn] = useState(0);
   const asked = JSON.stringify(request);
-  useEffect(() => {
+  const way = useRef({ out: null, again: false }); // what is on its way, and whether it is to be asked for once more
+  const again = () => (way.current.out ? void (way.current.again = true) : setTurn((n) => n + 1));
+  // Before the screen is drawn: an answer is not to wait for a picture of its absence.
+  useLayoutEffect(() => {
     if (skip) return undefined;
     const stop = new AbortController();
-    (many || ask)(operation, request, { signal: stop.signal })
-      .then((answer) => stop.signal.aborted || setState({ key, answer, problem: null }))
-      .catch((problem) => {
-        if (stop.signal.aborted || problem.name === "AbortError") return;
-        const told = problem instanceof AskError ? problem : new AskError("page", String(problem.message || problem), "This is a fault of the page");
-        setState((before) => ({ key, answer: before.key === key ? before.answer : null, problem: told }));
-      });
-    return () => stop.abort();
+    way.current = { out: stop, again: false };
+    const settled = (next) => {
+      if (stop.signal.aborted) return;
+      const isOld = way.current.again;
+      way.current = { out: null, again: false };
+      setState(next);
+      if (isOld) again();
+    };
+    const get = () =>
+      (many || ask)(operation, request, { signal: stop.signal })
+        .then((answer) => settled({ key, answer, problem: null }))
+        .catch((problem) => {
+          if (problem.name === "AbortError") return;
+          const told = problem instanceof AskError ? problem : new AskError("page", String(problem.message || problem), "This is a fault of the page");
+          settled((before) => ({ key, answer: before.key === key ? before.answer : null, problem: told }));
+        });
+    const later = wait ? setTimeout(get, wait) : void get();
+    return () => {
+      clearTimeout(later);
+      stop.abort();
+      if (way.current.out === stop) way.current = { out: null, again: false };
+    };
   }, [operation, asked, key, skip, turn]);
   const isGone = state.problem?.code === "gone";
   useEffect(() => (isGone ? onReturn(() => setTurn((n) => n + 1)) : undefined), [isGone]);
   const current = state.key === key ? state : { answer: null, problem: null };
-  return [current.answer, current.problem, () => setTurn((n) => n + 1)];
+  return [current.answer, current.problem, again];
+}
+
+/** For what comes later: `const isLast = begin()`, and `isLast()` until it is begun again or the view is gone. */
+export function useLast() {
+  const turn = useRef(0);
+  useLayoutEffect(() => () => void (turn.current = NaN), []);
+  return () => {
+    const mine = ++turn.current;
+    return () => mine === turn.current;
+  };
 }

@@ -72,13 +72,13 @@ export function bytes(n) {
 
 export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
 
-const RUNTIMES = { "claude-code": "Claude Code", codex: "Codex", harken: "Harken", "std-001": "Document", "std-008": "Document", otel: "OpenTelemetry" };
+const RUNTIMES = { "claude-code": "Claude Code", codex: "Codex", harken: "Harken", "std-001": "Document", "std-008": "Document", otel: "OpenTelemetry", "gemini-cli": "Gemini CLI", opencode: "OpenCode", "opencode-export": "OpenCode export", kilo: "Kilo", "qwen-code": "Qwen Code", "copilot-cli": "Copilot CLI", atif: "ATIF" };
 export const runtimeName = (name) => RUNTIMES[name] || shown(name) || "unknown";
 
-/** claude-opus-4-5-20251101 is opus 4.5 */
+/** claude-opus-4-5-20251101 is opus 4.5, and so is claude-opus-4.5 */
 export function modelName(name) {
   if (!name) return "";
-  const found = /^(?:.*\/)?claude-(?:(\d[\d-]*)-)?([a-z]+)(?:-(\d{1,2}(?:-\d{1,2})?))?(?:-\d{8})?(?:@.*)?$/.exec(name);
+  const found = /^(?:.*\/)?claude-(?:(\d[\d.-]*)-)?([a-z]+)(?:-(\d{1,2}(?:[.-]\d{1,2})?))?(?:-\d{8})?(?:@.*)?$/.exec(name);
   if (found) return `${found[2]} ${(found[3] || found[1] || "").replace("-", ".")}`.trim();
   return shown(name.replace(/^.*\//, "").replace(/-\d{4}-?\d{2}-?\d{2}$/, ""));
 }

@@ -11,6 +11,8 @@ import { clock, count, duration, few, modelName, money, plural, shown } from "..
 import { orderOf } from "./agent_order.js";
 import "../styles/agents.css";
 
+const LARGE = 20_000; // rows from which on the cards do not wait for what is counted record by record
+
 const ROLES = { root: "began the session", child: "sub-agent", hook: "hook", outside: "outside" };
 
 export function Agents({ page, version }) {
@@ -24,7 +26,7 @@ export function Agents({ page, version }) {
   const cards = useMemo(() => (listed || lanes || problem ? treeOf(page, listed || [], lanes?.lanes || []) : null), [page, listed, lanes, problem]);
   if (problem && unlisted && !page.agents?.length) return html`<${Problem} problem=${unlisted} again=${() => (again(), againListed())} />`;
   // Either of the two is enough for cards; an export has one of them.
-  if (!cards || !(listed || unlisted)) return html`<${Loading} what="the agents" />`;
+  if (!cards || !(listed || unlisted || (lanes && page.rows > LARGE))) return html`<${Loading} what="the agents" />`;
   if (!cards.length) return html`<${State} title="No agents are known here" actions=${html`<a class="button primary" href=${sessionAddress(page.session)}>Read the transcript</a>`}><p>Nothing in this session says who spoke in it.</p><//>`;
   return html`<${Cards} page=${page} cards=${cards} />`;
 }
@@ -92,7 +94,7 @@ function Card({ card, n, page, order, parent, chosen }) {
   const { lane } = card;
   const own = card.session && card.session !== page.session ? card.session : "";
   const asked = lane?.told;
-  const above = parent?.session || page.session;
+  const above = parent?.session || (card.session === page.session && page.parent) || page.session;
   const [call] = useAnswer("transcript_row", { session: above, id: asked?.[1] || "", index: asked?.[2] || 0 }, { key: above + (asked?.[1] || "") + asked?.[2], skip: !asked });
   const [first] = useAnswer("transcript", { session: own || page.session, start: 0, count: 6 }, { key: own || page.session, skip: Boolean(asked) || (!own && Boolean(card.parent)) });
   const [outline] = useAnswer("transcript_outline", { session: own || page.session }, { key: own || page.session, skip: !own && Boolean(card.parent) });

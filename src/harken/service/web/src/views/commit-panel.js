@@ -1,5 +1,5 @@
 // Beside the commits: two of them compared, what a compaction dropped, or the one that is chosen and what to do with it.
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { commitAddress, sessionAddress, setParams } from "../address.js";
 import { html } from "../html.js";
 import { Icon } from "../marks.js";
@@ -11,7 +11,7 @@ import { Fidelities } from "./continue.js";
 
 export function CommitPanel({ row, rowOf, marks, dropped, onContinue, onMark, changed, close }) {
   const inside = dropped
-    ? html`<${Dropped} commit=${dropped} row=${rowOf(dropped)} />`
+    ? html`<${Dropped} key=${dropped} commit=${dropped} row=${rowOf(dropped)} />`
     : marks.A && marks.B
       ? html`<${Compare} marks=${marks} rowOf=${rowOf} />`
       : row
@@ -113,6 +113,8 @@ export function Change({ what, row, changed, done }) {
   const [text, setText] = useState("");
   const [state, setState] = useState({ problem: null, said: "", busy: false });
   const fork = what === "fork";
+  const field = useRef(null);
+  useLayoutEffect(() => field.current.focus(), []); // once: whoever has gone on is not called back by news
   const submit = async (event) => {
     event.preventDefault();
     if (!text.trim() || state.busy) return;
@@ -129,7 +131,7 @@ export function Change({ what, row, changed, done }) {
     }
   };
   return html`<form class="change" onSubmit=${submit}>
-    <label class="sm">${fork ? "What the branch is called" : "What is to be said of this commit"}<div class="field"><input autofocus ref=${(field) => field && !text && !state.said && field.focus()} value=${text} maxlength="500" placeholder=${fork ? "try-another-way" : "the last point at which the tests passed"} onInput=${(event) => setText(event.target.value)} /></div></label>
+    <label class="sm">${fork ? "What the branch is called" : "What is to be said of this commit"}<div class="field"><input autofocus ref=${field} value=${text} maxlength="500" placeholder=${fork ? "try-another-way" : "the last point at which the tests passed"} onInput=${(event) => setText(event.target.value)} /></div></label>
     <div class="row"><button class="button primary" disabled=${state.busy || !text.trim()}>${fork ? "Fork here" : "Say it"}</button></div>
     ${state.problem ? html`<p class="alert sm" role="alert">${shown(state.problem.message)}${state.problem.hint ? ` (${shown(state.problem.hint)})` : ""}</p>` : null}
     ${state.said ? html`<p class="sm added" role="status">${shown(state.said)}</p>` : null}

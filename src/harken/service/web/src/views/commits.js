@@ -1,12 +1,12 @@
 // Commits: what a conversation knew at each point, over sessions and runtimes, as a branching drawing.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, commitAddress, go, sessionAddress, setParams, withParams } from "../address.js";
 import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
 import { List } from "../list.js";
 import { AgentMark, Gauge, RuntimeMark } from "../marks.js";
 import { ask, onChanges } from "../server.js";
-import { Loading, Problem, State, copyLink, useAnswer } from "../states.js";
+import { Loading, Problem, State, copyLink, useAnswer, useLast } from "../states.js";
 import { clock, count, day, few, moment, plural, runtimeName, shown } from "../words.js";
 import { CommitPanel } from "./commit-panel.js";
 import { Continue } from "./continue.js";
@@ -50,8 +50,12 @@ function Tree({ about, wanted = "", version, page = null }) {
   const marks = { A: params.get("A") || "", B: params.get("B") || "" };
   const name = params.get("c") || wanted;
 
+  const latest = useRef(source);
+  latest.current = source;
+  useMemo(() => rowsByName.current.clear(), [source]); // in another drawing a commit has another place
   const load = async (start, n) => {
     const answer = await ask("commit_rows", { ...asked, start, limit: n });
+    if (latest.current !== source) return [];
     if (lines.current.source !== source + version + own) lines.current = { source: source + version + own, at: new Map() };
     const [rows, rest] = withLines(answer.rows, lines.current.at.get(start));
     lines.current.at.set(start + rows.length, rest);
@@ -127,14 +131,16 @@ function Tree({ about, wanted = "", version, page = null }) {
 function useRecord(page, params, rows, known) {
   const record = (!params.get("c") && page && params.get("e")) || "";
   const done = useRef("");
+  const begin = useLast();
   useEffect(() => {
     if (!record || !known.source || done.current === record) return;
     done.current = record;
     const compaction = [...rows.current.values()].find((row) => row.record === record);
     if (compaction) return void setParams({ c: compaction.short, drop: compaction.short }, { replace: true });
     const message = record.replace(/\.\d{1,6}$/, "");
+    const isLast = begin();
     ask("show", { ref: `${page.session}@${message}`, content: false }).then(
-      (commit) => setParams({ c: commit.short, drop: commit.commit_type === "compaction" ? commit.short : null }, { replace: true }),
+      (commit) => isLast() && setParams({ c: commit.short, drop: commit.commit_type === "compaction" ? commit.short : null }, { replace: true }),
       () => null, // it is in no commit of this chain: nothing is chosen
     );
   }, [record, known.source]);

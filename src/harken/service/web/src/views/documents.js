@@ -1,5 +1,5 @@
 // Session documents (STD-001 and STD-008): who took part, what was to be done, what they told each other, what is wrong.
-import { useEffect, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { address, sessionAddress, setParams, withParams } from "../address.js";
 import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -18,13 +18,15 @@ export function Documents() {
   const kind = params.get("kind") || "";
   const session = params.get("d") || "";
   const [head, problem, again] = useAnswer("documents", { kind, start: 0, count: 1 }, { key: kind });
-  const [rows, setRows] = useState([]);
-  useEffect(() => setRows([]), [kind]);
+  const [known, setKnown] = useState({ kind, rows: [] });
+  const rows = known.kind === kind ? known.rows : [];
+  const latest = useRef(kind);
+  latest.current = kind;
   const load = async (start, n) => {
     const parts = [];
     for (let at = start; at < start + n && at < head.total; at += PAGE) parts.push(ask("documents", { kind, start: at, count: Math.min(PAGE, start + n - at) }));
     const found = (await Promise.all(parts)).flatMap((answer) => answer.documents);
-    setRows((before) => Object.assign([...before], Object.fromEntries(found.map((row) => [row.n, row]))));
+    if (latest.current === kind) setKnown((before) => ({ kind, rows: Object.assign(before.kind === kind ? [...before.rows] : [], Object.fromEntries(found.map((row) => [row.n, row]))) }));
     return found;
   };
   const step = (by) => {

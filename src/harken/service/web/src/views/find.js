@@ -1,19 +1,24 @@
 // Find in a session: the browser's own search sees only the rows that are elements just now.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { address, setParams } from "../address.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { address } from "../address.js";
 import { html } from "../html.js";
 import { Icon } from "../marks.js";
 import { ask } from "../server.js";
+import { useTyped } from "../typing.js";
 import { count } from "../words.js";
 
 export function useFind(session, list) {
   const goTo = (n) => list.current?.scrollTo(n);
-  const { params } = address.value;
-  const [isOpen, setOpen] = useState(Boolean(params.get("q")));
-  const [words, setWords] = useState(params.get("q") || "");
+  const [isOpen, setOpen] = useState(Boolean(address.value.params.get("q")));
+  const [words, write] = useTyped("q", { heard: (now) => setOpen(Boolean(now)) });
   const [found, setFound] = useState({ hits: [], total: 0, words: "" });
   const [at, setAt] = useState(-1);
   const field = useRef(null);
+  const wanted = useRef(false); // the field is to have the keys as soon as it is there
+  const focus = () => (field.current.focus(), field.current.select());
+  useLayoutEffect(() => {
+    if (wanted.current && field.current) (focus(), (wanted.current = false));
+  });
   useEffect(() => {
     const asked = words.trim();
     if (!asked) return void setFound({ hits: [], total: 0, words: "" });
@@ -29,7 +34,6 @@ export function useFind(session, list) {
         if (!stop.signal.aborted) setFound({ hits: [], total: 0, words: asked, problem });
       }
     }, 200);
-    setParams({ q: asked }, { replace: true });
     return () => (clearTimeout(later), stop.abort());
   }, [words]);
   const step = (by) => {
@@ -40,10 +44,10 @@ export function useFind(session, list) {
     return true;
   };
   return {
-    isOpen, words: isOpen ? words.trim() : "", text: words, setWords, found, at, step, field,
+    isOpen, words: isOpen ? words.trim() : "", text: words, write, found, at, step, field,
     hits: isOpen ? found.hits : [],
-    open: () => (setOpen(true), setTimeout(() => (field.current?.focus(), field.current?.select()))),
-    close: () => (setOpen(false), setWords(""), setParams({ q: null }, { replace: true }), list.current?.focus()),
+    open: () => (field.current ? focus() : setOpen((wanted.current = true))),
+    close: () => (setOpen((wanted.current = false)), write(""), list.current?.focus()),
   };
 }
 
@@ -56,7 +60,7 @@ export function FindBar({ find }) {
     else if (event.key === "Escape") (event.stopPropagation(), find.close());
   };
   return html`<div class="find" role="search">
-    <${Icon} name="search" /><input type="text" aria-label="Find in this session" placeholder="Find in this session" value=${find.text} ref=${find.field} onInput=${(event) => find.setWords(event.target.value)} onKeyDown=${typed} />
+    <${Icon} name="search" /><input type="text" aria-label="Find in this session" placeholder="Find in this session" value=${find.text} ref=${find.field} onInput=${(event) => find.write(event.target.value)} onKeyDown=${typed} />
     <span class="dim sm" aria-live="polite">${told}</span>
     <button class="icon-button" aria-label="Previous hit" onClick=${() => find.step(-1)}><${Icon} name="up" /></button>
     <button class="icon-button" aria-label="Next hit" onClick=${() => find.step(1)}><${Icon} name="down" /></button>

@@ -6,7 +6,7 @@ import { useKeys } from "../keys.js";
 import { List } from "../list.js";
 import { AgentMark, Icon } from "../marks.js";
 import { ask } from "../server.js";
-import { Loading, Problem, State, useAnswer } from "../states.js";
+import { Loading, Problem, State, useAnswer, useLast } from "../states.js";
 import { clock, count, modelName, plural, shown } from "../words.js";
 import { Moment, momentAt } from "./flow_moment.js";
 import { FlowPanel } from "./flow_panel.js";
@@ -92,14 +92,16 @@ function Table({ page, head, tools, width, version }) {
     const [{ rows }, knowing] = await Promise.all(asked);
     return rows.map((row, place) => ({ ...row, micros: toMicros(row.time), known: knowing?.rows[place] || null }));
   };
-  const select = (row) => (setSelected(row), setParams({ e: row ? row.message_id : null, k: null }, { replace: true }));
+  const begin = useLast();
+  const select = (row) => (begin(), setSelected(row), setParams({ e: row ? row.message_id : null, k: null }, { replace: true }));
   const choose = (id) => setParams({ a: id, e: null, k: null }, { replace: true });
   const setMoment = (time) => setParams({ t: time === null ? null : toInstant(time) }, { replace: true });
   const setColumns = (ids) => setParams({ cols: ids === null ? null : ids.map((id) => id || "you").join(",") }, { replace: true });
   const jump = async (n, near = false) => {
     list.current?.scrollTo(n, narrow ? { lead: 40 } : near ? { onlyIfHidden: true } : {});
+    const isLast = begin();
     const row = list.current?.get(n) || (await load(n, 1))[0];
-    if (row) select(row);
+    if (row && isLast()) select(row);
   };
   const flow = { page, list, head, people, layout, columns, agent, at, moment: micros, known, select, choose, jump, modelOf };
   useFlowKeys({ flow, head: shownHead || head, columns, selected, view, jump, select, choose, setMoment });

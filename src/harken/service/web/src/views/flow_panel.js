@@ -8,7 +8,7 @@ import { Icon } from "../marks.js";
 import { ask, askMany } from "../server.js";
 import { Command, copyLink, useAnswer } from "../states.js";
 import { clock, count, duration, plural, shown } from "../words.js";
-import { Person, colourClass, nobody } from "./flow_people.js";
+import { Person, colourClass, nobody, speakerOf } from "./flow_people.js";
 import { hearersOf } from "./flow_rows.js";
 import { toMicros } from "./instants.js";
 
@@ -50,8 +50,8 @@ function SaidAndHeard({ page, flow, row, all }) {
   const asked = words || removed || "";
   const ending = hearers.find((one) => one.how !== "blocked");
   return html`<section ref=${box}>
-      <h2>${row.kind === "spoken" ? "Said and heard" : row.kind === "made" ? "Made" : "Done"} ${changed ? html`<span class="tag alert">≠ ${plural(changed.words, "word")}</span>` : meddled.length ? html`<span class="tag alert">✕ blocked</span>` : null}</h2>
-      <${Say} flow=${flow} agent=${row.speaker} verb=${row.kind === "spoken" ? "said" : row.kind === "made" ? "made" : "did"} id=${row.message_id} time=${row.time}>${row.kind === "made" ? named(flow, row.made) : html`<${Told} row=${row} compared=${whole?.[0]} page=${page} />`}<//>
+      <h2>${row.kind === "spoken" ? "Said and heard" : row.kind === "injected" ? "Put in by a program" : row.kind === "made" ? "Made" : "Done"} ${changed ? html`<span class="tag alert">≠ ${plural(changed.words, "word")}</span>` : meddled.length ? html`<span class="tag alert">✕ blocked</span>` : null}</h2>
+      <${Say} flow=${flow} agent=${row.speaker} by=${speakerOf(row, flow.people)} verb=${row.kind === "spoken" ? "said" : row.kind === "injected" ? "" : row.kind === "made" ? "made" : "did"} id=${row.message_id} time=${row.time}>${row.kind === "made" ? named(flow, row.made) : html`<${Told} key=${row.message_id} row=${row} compared=${whole?.[0]} page=${page} />`}<//>
       ${hearers.map((one) => html`<${Heard} key=${one.agent + one.message_id} one=${one} row=${row} flow=${flow} own=${own} compared=${whole?.find((each) => each.message_id === one.message_id)} />`)}
       ${row.kind === "spoken" && !hearers.length ? html`<p class="dim sm flow-tip">${who(flow, row.speaker).column?.role === "root" ? "Said to you; no other agent heard it." : "No other agent heard it."}</p>` : null}
       ${exported ? null : picked && picked !== words ? html`<button class="button" onClick=${() => (setParams({ k: picked }, { replace: true }), setPicked(""))}><${Icon} name="eye" />Who knows “<span class="cut">${shown(picked.slice(0, 40))}</span>”?</button>` : !asked && row.kind === "spoken" ? html`<p class="dim xs flow-tip">Select words above to ask who knows them.</p>` : null}
@@ -73,8 +73,8 @@ function Told({ row, compared, page }) {
   return html`<span class="plain">${shown(text)}</span>${row.cut && text === row.text ? html` <button class="link sm" onClick=${rest}>${count(row.cut)} more characters</button>` : null}`;
 }
 
-const Say = ({ flow, agent, verb, id, time, children, quiet }) => html`<div class=${names("say", colourClass(who(flow, agent)), { quiet })}>
-  <div class="say-who"><${Person} who=${who(flow, agent)} /><span class="dim">${verb}</span><span class="grow"></span><span class="id" title=${shown(id)}>${shown(id.slice(0, 8))}${time ? ` · ${clock(time, true)}` : ""}</span></div>
+const Say = ({ flow, agent, by = who(flow, agent), verb, id, time, children, quiet }) => html`<div class=${names("say", colourClass(by), { quiet })}>
+  <div class="say-who"><${Person} who=${by} /><span class="dim">${verb}</span><span class="grow"></span><span class="id" title=${shown(id)}>${shown(id.slice(0, 8))}${time ? ` · ${clock(time, true)}` : ""}</span></div>
   <div class="say-words">${children}</div>
 </div>`;
 

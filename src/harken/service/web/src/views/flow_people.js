@@ -23,11 +23,17 @@ export function peopleOf(page, columns) {
 
 const isName = (name, id) => name && name !== id;
 
+/** Whoever said what a program put in: nobody of the session, and not you. */
+export const PROGRAM = { id: "", name: "Injected", order: 0, you: false, column: null };
+
+/** Who said a row. */
+export const speakerOf = (row, people) => (row.kind === "injected" ? PROGRAM : people.get(row.speaker) || nobody(row.speaker));
+
 export const nobody = (id) => ({ id, name: id || "Somebody", order: 0, you: !id, column: null });
 
 export const Person = ({ who, big }) => html`<span class="agent"><${AgentMark} name=${who.name} order=${who.order} big=${big} you=${who.you} /><span class="cut" title=${shown(who.name)}>${who.you ? "You" : shown(who.name)}</span></span>`;
 
-export const colourClass = (who) => (who?.you ? "cyou" : `c${colourOf("", who?.order ?? 0)}`);
+export const colourClass = (who) => (who?.you || who === PROGRAM ? "cyou" : `c${colourOf("", who?.order ?? 0)}`);
 
 /** How many columns fit into a width. */
 export const roomFor = (width) => Math.max(2, Math.floor((width - GUTTER) / LEAST));

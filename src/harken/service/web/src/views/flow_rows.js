@@ -2,7 +2,7 @@
 import { html, names } from "../html.js";
 import { Icon } from "../marks.js";
 import { clock, few, plural, shown } from "../words.js";
-import { colourClass, nobody } from "./flow_people.js";
+import { colourClass, speakerOf } from "./flow_people.js";
 
 const RANK = { changed: 0, blocked: 1, verbatim: 2, named: 3, result: 4 };
 export const HOW = { verbatim: "word for word", named: "with the name before it", result: "in a tool result", changed: "changed by a hook", blocked: "blocked" };
@@ -20,12 +20,12 @@ export function hearersOf(row) {
 
 export function FlowRow({ row, flow, selected, boundary }) {
   const { people, layout, columns, agent } = flow;
-  const speaker = people.get(row.speaker) || nobody(row.speaker);
+  const speaker = speakerOf(row, people);
   const hearers = hearersOf(row);
   const knew = row.known?.knew || "";
   const isLater = flow.moment ? row.micros > flow.moment : knew === "after";
   const unheard = Boolean(agent) && (knew === "never" || knew === "later");
-  const place = layout.places.get(row.speaker);
+  const place = row.kind === "injected" ? undefined : layout.places.get(row.speaker);
   const state = names("flow-row", "kind-" + row.kind, { selected, later: isLater, unheard, narrow: layout.narrow });
   return html`<div class=${state} onClick=${(event) => event.target.closest("a,button") || flow.select(row)}>
     ${boundary ? html`<div class="flow-boundary"><b>${clock(flow.at, true)}</b><span>what ${shown(flow.people.get(agent)?.name || "everybody")} ${agent ? "knew" : "said"} ends here</span></div>` : null}

@@ -99,10 +99,11 @@ const STATES = { running: ["Running", "accent"], asks: ["Asks you", "strong"], f
 
 function GoOn({ told }) {
   const rows = [...told.running.slice(0, 6), ...told.recent].slice(0, 8);
-  const [at, setAt] = useState(-1);
+  const [chosen, choose] = useState(""); // by its name: news may move it
+  const at = rows.findIndex((row) => row.session === chosen);
   const move = (by) => {
     const next = Math.max(0, Math.min(rows.length - 1, at + by));
-    setAt(next);
+    choose(rows[next].session);
     document.getElementById("go-on-" + next)?.querySelector("a")?.focus();
   };
   useKeys({

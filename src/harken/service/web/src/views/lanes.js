@@ -99,7 +99,8 @@ function usePart(session, whole, busy, [from, to]) {
     const later = setTimeout(() => setAsked({ session, start: toInstant(Math.floor(busy.time(begin, true))), end: toInstant(Math.ceil(busy.time(end))), segments: MOST }), 160);
     return () => clearTimeout(later);
   }, [session, from, to, isAll, isWhole]);
-  const [found] = useAnswer("lanes", asked || {}, { key: session, skip: !asked });
+  const [found, , again] = useAnswer("lanes", asked || {}, { key: session, skip: !asked });
+  useEffect(() => void (asked && again()), [whole]); // it grew, or something in it changed
   return !isAll && asked && found && found.lanes.length === whole.lanes.length && toMicros(found.start) <= busy.time(from) + 1 && toMicros(found.end) >= busy.time(to) - 1 ? found : whole;
 }
 

@@ -42,7 +42,7 @@ export function Preview({ session }) {
       <h2 class="preview-title cut2" title=${shown(page.title)}><a href=${sessionAddress(page.session)}>${shown(page.title || page.short)}</a></h2>
       <p class="dim sm">${[page.project && shown(pathEnd(page.project)), page.started && `${day(page.started)}, ${clock(page.started)}${page.ended ? ` to ${day(page.ended) === day(page.started) ? "" : day(page.ended) + " "}${clock(page.ended)}` : ""}`, shown(models.slice(0, 2).join(", "))].filter(Boolean).join(" · ")}</p>
       ${outline?.strip ? html`<div class="preview-strip"><${OwnStrip} letters=${outline.strip} most=${80} /></div><${Legend} strip=${outline.strip} />` : null}
-      <div class="row preview-actions">${page.resumable ? html`<${ContinueButton} session=${page.session} primary />` : null}<a class="button" href=${sessionAddress(page.session)}>Open <kbd>↵</kbd></a><a class="button" href=${sessionAddress(page.session, { view: "commits" })}><${Icon} name="branch" />Commits</a></div>
+      <div class="row preview-actions">${page.resumable ? html`<${ContinueButton} key=${page.session} session=${page.session} primary />` : null}<a class="button" href=${sessionAddress(page.session)}>Open <kbd>↵</kbd></a><a class="button" href=${sessionAddress(page.session, { view: "commits" })}><${Icon} name="branch" />Commits</a></div>
     </section>
     <${Words} page=${page} outline=${outline} last=${last} />
     <section><h2>At a glance</h2><dl class="pairs">

@@ -1,5 +1,5 @@
 // The records as the runtime wrote them, commit by commit: nothing is read into them here.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { commitAddress } from "../address.js";
 import { html } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -13,7 +13,8 @@ const SHORT = 400;
 const opened = new Set();
 
 export function Raw({ page, version }) {
-  const [head, problem, again] = useAnswer("raw_records", { session: page.session, start: 0, count: 1 }, { key: page.session + version });
+  const [head, problem, again] = useAnswer("raw_records", { session: page.session, start: 0, count: 1 }, { key: page.session });
+  useEffect(() => void (version && again()), [version]);
   const list = useRef(null);
   const [at, setAt] = useState(0);
   const move = (by) => {

@@ -9,6 +9,7 @@ import { Markdown } from "../markdown.js";
 import { Icon } from "../marks.js";
 import { ask } from "../server.js";
 import { bytes, clock, count, duration, pathEnd, pieces, plural, shown } from "../words.js";
+import { changesOf, writtenBy } from "./edits.js";
 import { SubAgent } from "./subagent.js";
 
 /** Whether every result is unfolded. */
@@ -20,9 +21,9 @@ export const heightOf = () => 64;
 
 const ICONS = { read: "read", search: "search", edit: "edit", command: "command", web: "web", agent: "agent", task: "task", ask: "ask", other: "other" };
 
-export function Row({ row, page, selected, words, select }) {
+export function Row({ row, page, selected, hit, words, select }) {
   const Kind = KINDS[row.kind] || Notice;
-  return html`<div class=${names("row-frame", "kind-" + row.kind, { selected })} id=${"row-" + row.n} onClick=${(event) => event.target.closest("a,button,summary,pre,input") || select(row)}>
+  return html`<div class=${names("row-frame", "kind-" + row.kind, { selected, hit })} id=${"row-" + row.n} onClick=${(event) => event.target.closest("a,button,summary,pre,input") || select(row)}>
     <time class="row-time" datetime=${row.time} title=${row.time || ""}>${clock(row.time)}</time>
     <div class="row-body"><${Kind} row=${row} page=${page} words=${words} /></div>
   </div>`;
@@ -141,9 +142,8 @@ const whatOf = (call) => (call.category === "read" || call.category === "edit" ?
 const opensByItself = (call) => call.category === "edit" || call.category === "task" || call.category === "agent" || call.category === "ask" || (call.category === "command" && (call.result || "").length < 4000);
 
 function counts(call) {
-  const input = call.input || {};
-  if (call.category !== "edit" || typeof input.old_string !== "string" || typeof input.new_string !== "string") return null;
-  const found = lineCounts(input.old_string, input.new_string);
+  const [change, ...more] = call.category === "edit" ? changesOf(call.input) : [];
+  const found = change && !more.length ? lineCounts(change.before, change.after) : null;
   return found ? html`<span><span class="added">+${found.added}</span> <span class="removed">−${found.removed}</span></span>` : null;
 }
 
@@ -151,8 +151,8 @@ function bodyOf(call) {
   const input = call.input;
   if (!input || typeof input !== "object") return "plain";
   if (call.category === "command") return "command";
-  if (call.category === "edit" && (typeof input.new_string === "string" || Array.isArray(input.edits))) return "edit";
-  if (call.category === "edit" && typeof input.content === "string") return "written";
+  if (call.category === "edit" && changesOf(input).length) return "edit";
+  if (call.category === "edit" && writtenBy(input) !== null) return "written";
   if (call.category === "task" && Array.isArray(input.todos || input.plan)) return "todos";
   return "plain";
 }
@@ -177,9 +177,8 @@ const Command = (props) => {
 };
 
 function Edit({ call, row, page, words }) {
-  const edits = Array.isArray(call.input.edits) ? call.input.edits : [call.input];
-  const path = call.input.file_path || call.input.path || "";
-  return html`${edits.slice(0, 20).map((one) => (one && typeof one.new_string === "string" ? html`<${LineDifference} before=${String(one.old_string ?? "")} after=${one.new_string} path=${path} />` : null))}
+  const edits = changesOf(call.input);
+  return html`${edits.slice(0, 20).map((one) => html`<${LineDifference} before=${one.before} after=${one.after} path=${one.path} />`)}
     ${edits.length > 20 ? html`<p class="dim sm pad">${edits.length - 20} more edits</p>` : null}
     ${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
 }
@@ -187,7 +186,7 @@ function Edit({ call, row, page, words }) {
 const linesOf = (text) => text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
 
 function Written({ call, row, page, words }) {
-  return html`<details class="written"><summary class="dim sm">${plural(linesOf(call.input.content), "line")} written</summary><pre class="given">${shown(call.input.content)}</pre></details>${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
+  return html`<details class="written"><summary class="dim sm">${plural(linesOf(writtenBy(call.input)), "line")} written</summary><pre class="given">${shown(writtenBy(call.input))}</pre></details>${call.failed ? html`<${Result} call=${call} row=${row} page=${page} words=${words} />` : null}`;
 }
 
 const DONE = { completed: "☑", done: "☑", in_progress: "◐", pending: "☐" };
@@ -196,7 +195,7 @@ function Todos({ call }) {
   const given = call.input.todos || call.input.plan;
   return html`<ul class="todos">${given.slice(0, 60).map((one) => {
     const state = String(one?.status || "pending");
-    return html`<li class=${"todo-" + (DONE[state] ? state : "pending")}><span aria-label=${state}>${DONE[state] || "☐"}</span> ${shown(String(one?.content ?? one?.step ?? one?.text ?? ""))}</li>`;
+    return html`<li class=${"todo-" + (DONE[state] ? state : "pending")}><span aria-label=${state}>${DONE[state] || "☐"}</span> ${shown(String(one?.content ?? one?.description ?? one?.step ?? one?.text ?? ""))}</li>`;
   })}</ul>`;
 }
 

@@ -1,5 +1,5 @@
 // Everything that was said and done, by words: hits by session, the best first.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, commitAddress, go, sessionAddress, setParams } from "../address.js";
 import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -56,7 +56,7 @@ export function Search() {
   const rows = useMemo(() => grouped(hits, open), [hits, open]);
   const sessions = rows.filter((row) => row.head).length;
   const rest = (found || []).find((hit) => hit.more !== undefined);
-  useEffect(() => void (setAt(-1), setLimit(FIRST), setOpen(new Set())), [query]);
+  useLayoutEffect(() => void (setAt(-1), setLimit(FIRST), setOpen(new Set())), [query]);
   useEffect(() => void (document.title = query ? `${query} · Harken` : "Search · Harken") || (() => (document.title = "Harken")), [query]);
   const move = (to, by) => {
     let next = to;
@@ -64,7 +64,7 @@ export function Search() {
     if (!rows[next]) return;
     setAt(next);
     list.current?.scrollTo(next, { onlyIfHidden: true });
-    requestAnimationFrame(() => document.getElementById("hit-" + next)?.focus({ preventScroll: true }));
+    list.current?.focusRow(next, ".hit");
   };
   useKeys({
     filter: () => void (field.current?.focus(), field.current?.select()),
@@ -86,7 +86,7 @@ export function Search() {
           : !hits.length
             ? html`<${NoHits} query=${query} />`
             : html`<p class="search-told dim sm" role="status">${rest?.more ? "the best " : ""}${plural(hits.length, "hit")} in ${plural(sessions, "session")}${rest?.more ? html`; there are more${limit < MOST ? html` <button class="link" onClick=${() => setLimit(MOST)}>show up to ${count(MOST)}</button>` : ", which other words may tell apart"}` : null}${rest?.behind ? `; ${plural(rest.behind, "change")} not in the index yet` : ""}</p>
-                <${List} handle=${list} source=${query} version=${rows.length} total=${rows.length} label="Hits" itemRole="listitem" class="hits"
+                <${List} handle=${list} source=${query} version=${rows} total=${rows.length} label="Hits" itemRole="listitem" class="hits"
                   estimate=${(n) => (rows[n]?.head ? 44 : rows[n]?.more ? 28 : 47)}
                   load=${(start, n) => Promise.resolve(rows.slice(start, start + n))}
                   row=${(row, n) => (row.head ? html`<${HitHead} hit=${row.head} own=${row.own} />` : row.more ? html`<button class="hit-more link sm" onClick=${() => setOpen(new Set(open).add(row.key))}>${count(row.more)} more here</button>` : html`<${Hit} hit=${row.hit} n=${n} chosen=${n === at} />`)} />`}
@@ -95,7 +95,7 @@ export function Search() {
 
 function Form({ query, field }) {
   const [words, setWords] = useState(query);
-  useEffect(() => setWords(query), [query]);
+  useLayoutEffect(() => setWords(query), [query]); // before the next key: it belongs to what is typed then
   const set = (text) => setParams({ q: text.trim() });
   const choices = (name, table, label) =>
     html`<div class="segments" role="group" aria-label=${label}>${table.map(([filter, title]) => {

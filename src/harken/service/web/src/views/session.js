@@ -1,11 +1,11 @@
 // A session: its head, and one of the views of it.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, exported, go, sessionAddress, setParams } from "../address.js";
 import { html } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Icon, RuntimeMark } from "../marks.js";
-import { ask, onChanges } from "../server.js";
-import { Loading, Problem, copyLink, useAnswer } from "../states.js";
+import { ahead, ask, onChanges } from "../server.js";
+import { Loading, Problem, copyLink, useAnswer, useLast } from "../states.js";
 import { count, day, duration, modelName, money, pathEnd, plural, shown } from "../words.js";
 import { Agents } from "./agents.js";
 import { Continue } from "./continue.js";
@@ -29,11 +29,15 @@ export const VIEWS = [
 export function Session() {
   const { session, params } = address.value;
   const [turn, setTurn] = useState(0);
+  useMemo(() => session && !params.get("v") && ahead("transcript", { session, start: 0, count: 200 }), [session]);
   const [page, problem, again] = useAnswer("session_page", { session }, { key: session });
   const [continuing, setContinuing] = useState(false);
+  const begin = useLast();
+  const full = useRef(""); // an address may have the beginning of an id
+  full.current = page?.session || "";
   useEffect(() => {
     const stop = onChanges((changes) => {
-      const about = (change) => change.kind === "session" && (change.subject === session || change.subject.startsWith(session + "/") || session.startsWith(change.subject));
+      const about = (change) => change.kind === "session" && (change.subject === session || change.subject.startsWith(session + "/") || session.startsWith(change.subject) || change.subject === full.current);
       if (changes.some(about)) {
         setTurn((n) => n + 1);
         again();
@@ -48,14 +52,14 @@ export function Session() {
 
   const views = VIEWS.filter(([, , , needsServer]) => !(exported && needsServer));
   const chosen = views.find(([name]) => name === params.get("v")) || views[0];
-  const show = (at) => () => (VIEWS[at] && views.includes(VIEWS[at]) ? setParams({ v: at ? VIEWS[at][0] : null }) : false);
+  const show = (at) => () => (VIEWS[at] && views.includes(VIEWS[at]) && page ? go(viewAddress(page, at ? VIEWS[at][0] : "")) : false);
   useKeys({
     view1: show(0), view2: show(1), view3: show(2), view4: show(3), view5: show(4), view6: show(5),
     copy: () => void copyLink(location.href),
     continue: () => (exported ? false : void setContinuing(true)),
     close: () => (continuing ? void setContinuing(false) : params.get("e") || params.get("q") ? void setParams({ e: null, q: null }, { replace: true }) : false),
-    nextSession: () => (exported || !page ? false : void neighbour(page.session, 1)),
-    previousSession: () => (exported || !page ? false : void neighbour(page.session, -1)),
+    nextSession: () => (exported || !page ? false : void neighbour(page.session, 1, begin())),
+    previousSession: () => (exported || !page ? false : void neighbour(page.session, -1, begin())),
   });
 
   if (problem && !page) return html`<main id="main" class="page"><${Problem} problem=${problem} again=${again} /></main>`;
@@ -69,11 +73,11 @@ export function Session() {
 }
 
 /** The session before or behind this one in the list, newest first. */
-async function neighbour(session, step) {
+async function neighbour(session, step, isWanted) {
   const { rows: sessions } = await ask("sessions_page", { count: 200 });
   const at = sessions.findIndex((one) => one.session === session || session.startsWith(one.session + "/"));
   const next = sessions[at + step];
-  if (at >= 0 && next) go(sessionAddress(next.session));
+  if (at >= 0 && next && isWanted()) go(sessionAddress(next.session));
 }
 
 function Head({ page, views, chosen, onContinue }) {

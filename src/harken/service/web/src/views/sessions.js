@@ -6,7 +6,8 @@ import { useKeys } from "../keys.js";
 import { List } from "../list.js";
 import { Icon, RuntimeMark } from "../marks.js";
 import { ask } from "../server.js";
-import { Loading, Problem, State, useAnswer } from "../states.js";
+import { useTyped } from "../typing.js";
+import { Loading, Problem, State, useAnswer, useLast } from "../states.js";
 import { ago, clock, count, day, moment, money, pathEnd, plural, runtimeName, shown } from "../words.js";
 import { EmptyStore } from "./empty.js";
 import { OwnStrip, nameAmong, priceOf, useChanges, useTicks, useWide } from "./pieces.js";
@@ -48,7 +49,10 @@ export function Sessions() {
   const { params } = address.value;
   const wanted = asked(params);
   const request = { ...wanted, start: 0, count: PAGE };
-  const [answer, problem, again] = useAnswer("sessions_page", request, { many: remembering });
+  const before = useRef(wanted.query);
+  const [answer, problem, again] = useAnswer("sessions_page", request, { many: remembering, wait: wanted.query === before.current ? 0 : WAIT });
+  if (answer) before.current = answer.asked.query;
+  const isCurrent = Boolean(answer) && JSON.stringify(answer.asked) === JSON.stringify(request);
   const narrowed = Boolean(wanted.project || wanted.runtime || wanted.running);
   const { query, since, until } = wanted;
   const [whole, , againWhole] = useAnswer("sessions_page", { query, since, until, count: 1 }, { skip: !narrowed });
@@ -62,13 +66,15 @@ export function Sessions() {
   useTicks();
   useEffect(() => void (document.title = "Sessions · Harken") || (() => (document.title = "Harken")), []);
 
+  const begin = useLast();
   const choose = async (n, { focus = true } = {}) => {
+    const isLast = begin();
     list.current?.scrollTo(n, { onlyIfHidden: true });
     const row = list.current?.get(n) || answer?.rows[n] || (await ask("sessions_page", { ...answer.asked, start: n, count: 1 })).rows[0];
-    if (!row) return;
+    if (!row || !isLast()) return;
     place.current = { session: row.session, n };
     setParams({ s: row.session }, { replace: true });
-    if (focus) focusRow(n);
+    if (focus) list.current?.focusRow(n, ".session-title");
   };
   /** Where the chosen row stands: where it was chosen, unless the list has moved on. */
   const at = () => {
@@ -94,7 +100,7 @@ export function Sessions() {
   });
 
   const facets = (narrowed ? whole : answer)?.facets || answer?.facets;
-  if (answer && !answer.total && !isFiltered(wanted)) return html`<main id="main" class="page"><h1 class="screen-reader">Sessions</h1><${EmptyStore} /></main>`;
+  if (isCurrent && !answer.total && !isFiltered(wanted)) return html`<main id="main" class="page"><h1 class="screen-reader">Sessions</h1><${EmptyStore} /></main>`;
   return html`<main id="main" class=${names("sessions", { beside: beside && chosen })}>
     <h1 class="screen-reader">Sessions</h1>
     <${Tools} wanted=${wanted} answer=${answer} field=${field} facets=${facets} />
@@ -104,7 +110,7 @@ export function Sessions() {
         ? html`<${Problem} problem=${problem} again=${again} />`
         : problem
           ? html`<${NotAsked} problem=${problem} />`
-          : !answer
+          : !answer || (!answer.total && !isCurrent)
             ? html`<${Loading} what="sessions" />`
             : !answer.total
               ? html`<${NoMatch} wanted=${wanted} all=${whole} />`
@@ -125,13 +131,6 @@ export function Sessions() {
   </main>`;
 }
 
-/** Put the focus on a row's title, once the list has made the row. */
-function focusRow(n, tries = 20) {
-  const title = document.querySelector(`.session-list [data-n="${n}"] .session-title`);
-  if (title) title.focus({ preventScroll: true });
-  else if (tries) setTimeout(focusRow, 50, n, tries - 1);
-}
-
 /** A number that grows with every answer: the list loads again what it shows. */
 function useVersion(answer) {
   const held = useRef({ answer: null, version: 0 });
@@ -143,31 +142,18 @@ function useVersion(answer) {
 
 function Tools({ wanted, answer, field, facets }) {
   const { params } = address.value;
-  const written = params.get("q") || "";
-  const [words, setWords] = useState(written);
+  const [words, write] = useTyped("q", { along: { s: null } });
   const [open, setOpen] = useState(false);
-  const typing = useRef(0);
-  useEffect(() => {
-    if (document.activeElement !== field.current) setWords(written);
-  }, [written]);
-  const search = (text) => setParams({ q: text.trim() || null, s: null }, { replace: true });
-  const typed = (event) => {
-    setWords(event.target.value);
-    clearTimeout(typing.current);
-    typing.current = setTimeout(search, WAIT, event.target.value);
-  };
   const keyed = (event) => {
     if (event.key !== "Enter" && event.key !== "ArrowDown") return;
     event.preventDefault();
-    clearTimeout(typing.current);
-    search(event.target.value);
     document.querySelector(".session-list .session-title")?.focus();
   };
   const told = !answer ? "" : [plural(answer.total, "session"), answer.places ? (answer.more_places ? "over " : "") + plural(answer.places, "place") : "", !answer.places && answer.price_usd_micros ? money(answer.price_usd_micros) : ""].filter(Boolean).join(", ");
   return html`<div class="session-tools">
     <div class="field session-field">
       <${Icon} name="search" />
-      <input type="text" ref=${field} aria-label="Filter sessions by words in them" placeholder="Words that were said, run or read" value=${words} onInput=${typed} onKeyDown=${keyed} spellcheck="false" />
+      <input type="text" ref=${field} aria-label="Filter sessions by words in them" placeholder="Words that were said, run or read" value=${words} onInput=${(event) => write(event.target.value)} onKeyDown=${keyed} spellcheck="false" />
       <${Chips} params=${params} />
       <span class="dim sm session-told" role="status">${told}</span>
       <kbd class="key-hint">/</kbd>

@@ -31,7 +31,7 @@ export function Stats() {
   const chosen = params.get("since") || "";
   const usual = { since: sinceOf(chosen || USUAL), until: untilOf(params.get("until")) };
   const sides = { by: ["day", "project", "model", "runtime", "tool"] };
-  const [first, problem, again] = useAnswer("usage", { ...usual, ...sides, project }, { many: sortOut, key: usual.since + project });
+  const [first, problem, again] = useAnswer("usage", { ...usual, ...sides, project }, { many: sortOut, key: usual.since + usual.until + project });
   // Nothing in the usual window, and nobody chose one: everything there is says more.
   const wider = !chosen && !params.get("until") && first && !first.total?.requests;
   const [whole, , againWhole] = useAnswer("usage", { ...sides, project }, { many: sortOut, key: project, skip: !wider });
@@ -97,7 +97,8 @@ function inWords({ since, until }) {
   return name.includes(" to ") ? `from ${name}` : /^(since|until) /.test(name) ? name : `on ${name}`;
 }
 
-const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "");
+/** 40 %; what is very little is not nothing, and what is nearly all is not all. */
+const percent = (part, whole) => (whole ? `${part && part < whole * 0.005 ? "less than 1" : part < whole && part > whole * 0.995 ? "more than 99" : Math.round((100 * part) / whole)} %` : "");
 
 function Sentence({ told, words, project, wider }) {
   const { total } = told;

@@ -37,6 +37,16 @@ function periodsOf(first, last, by) {
 
 export const nameOfPart = (side, key, all = []) => (!key ? "unknown" : shown(side === "model" ? modelName(key) : side === "runtime" ? runtimeName(key) : nameAmong(key, all)));
 
+/** Programs spell one model in several ways: by key, the first of the keys with the same name. */
+export function firstOfName(side, keys) {
+  const firsts = new Map();
+  return new Map(keys.map((key) => {
+    const name = side === "model" ? modelName(key) : key;
+    if (!firsts.has(name)) firsts.set(name, key);
+    return [key, firsts.get(name)];
+  }));
+}
+
 const tokensOf = (one) => (one.usage.input || 0) + (one.usage.output || 0) + (one.usage.cache_write || 0);
 
 /** 1, 2 or 5 times a power of ten, of which a few make the whole. */
@@ -48,12 +58,13 @@ function stepOf(most) {
 
 function stacked(answers, side, value) {
   const sums = new Map();
-  for (const one of answers) sums.set(one.per, (sums.get(one.per) || 0) + value(one));
+  const firsts = firstOfName(side, answers.map((one) => one.per));
+  for (const one of answers) sums.set(firsts.get(one.per), (sums.get(firsts.get(one.per)) || 0) + value(one));
   const parts = [...sums].filter(([, sum]) => sum).sort((a, b) => b[1] - a[1]).slice(0, PARTS).map(([key]) => key);
   const periods = new Map();
   for (const one of answers) {
     const held = periods.get(one.key) || { sum: 0, parts: parts.map(() => 0), other: 0 };
-    const at = parts.indexOf(one.per);
+    const at = parts.indexOf(firsts.get(one.per));
     held.sum += value(one);
     if (at < 0) held.other += value(one);
     else held.parts[at] += value(one);

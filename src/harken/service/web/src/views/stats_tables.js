@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { withParams } from "../address.js";
 import { html } from "../html.js";
 import { count, duration, few, money, plural, shown } from "../words.js";
-import { nameOfPart } from "./stats_days.js";
+import { firstOfName, nameOfPart } from "./stats_days.js";
 
 const FEW = 5;
 const TOOLS = 10;
@@ -22,8 +22,24 @@ export function Shares({ told }) {
   </section>`;
 }
 
-function Share({ side, words, rows, value, write }) {
+/** The rows whose keys have one name as one: its keys, and its sums. */
+function named(side, rows) {
+  const firsts = firstOfName(side, rows.map((one) => one.key));
+  const found = new Map();
+  for (const one of rows) {
+    const first = firsts.get(one.key);
+    const held = found.get(first);
+    found.set(first, held ? { ...held, keys: [...held.keys, one.key], requests: held.requests + one.requests, usage: sumOf(held.usage, one.usage), price_usd_micros: plus(held.price_usd_micros, one.price_usd_micros) } : { ...one, keys: [one.key] });
+  }
+  return [...found.values()];
+}
+
+const plus = (a, b) => (a === null ? b : b === null ? a : a + b);
+const sumOf = (a, b) => Object.fromEntries(Object.keys(a).map((kind) => [kind, plus(a[kind], b[kind])]));
+
+function Share({ side, words, rows: given, value, write }) {
   const [all, setAll] = useState(false);
+  const rows = named(side, given);
   const sum = rows.reduce((whole, one) => whole + value(one), 0) || 1;
   const most = Math.max(1, ...rows.map(value));
   const filled = rows.filter((one) => value(one) || one.requests).sort((a, b) => value(b) - value(a));
@@ -32,14 +48,14 @@ function Share({ side, words, rows, value, write }) {
   const left = filled.slice(first.length);
   const others = left.reduce((whole, one) => whole + value(one), 0);
   const keys = filled.map((one) => one.key);
-  const to = (key) => (side === "project" ? withParams({ project: key }) : side === "model" ? "/search?q=" + encodeURIComponent("model:" + key) : "/sessions?runtime=" + encodeURIComponent(key));
+  const to = ({ key, keys: every }) => (side === "project" ? withParams({ project: key }) : side === "model" ? search(every.map((one) => "model:" + one).join(" ")) : "/sessions?runtime=" + encodeURIComponent(key));
   return html`<table class="figures"><thead><tr><th scope="col">${words}</th><td></td><th scope="col" class="number">${write === money ? "Cost" : "Tokens"}</th><th scope="col" class="number">Share</th></tr></thead>
-    <tbody>${first.map((one) => html`<tr><th scope="row" class="cut" title=${shown(one.key)}>${one.key ? html`<a href=${to(one.key)}>${nameOfPart(side, one.key, keys)}</a>` : html`<span class="dim">unknown</span>`}</th><td><${Bar} part=${value(one) / most} /></td><td class="number">${one.price_usd_micros === null && write === money ? html`<span class="dim">no price</span>` : write(value(one))}</td><td class="number dim">${Math.round((100 * value(one)) / sum)} %</td></tr>`)}
+    <tbody>${first.map((one) => html`<tr><th scope="row" class="cut" title=${shown(one.keys.join(", "))}>${one.key ? html`<a href=${to(one)}>${nameOfPart(side, one.key, keys)}</a>` : html`<span class="dim">unknown</span>`}</th><td><${Bar} part=${value(one) / most} /></td><td class="number">${one.price_usd_micros === null && write === money ? html`<span class="dim">no price</span>` : write(value(one))}</td><td class="number dim">${Math.round((100 * value(one)) / sum)} %</td></tr>`)}
     ${left.length ? html`<tr><th scope="row"><button class="link" onClick=${() => setAll(true)}>${left.length} more</button></th><td><${Bar} part=${Math.min(1, others / most)} /></td><td class="number">${write(others)}</td><td class="number dim">${Math.round((100 * others) / sum)} %</td></tr>` : null}</tbody></table>`;
 }
 
 const search = (words) => "/search?q=" + encodeURIComponent(words);
-const named = (tool) => (/[\s"]/.test(tool) ? `tool:"${tool.replaceAll('"', "")}"` : `tool:${tool}`);
+const asFilter = (tool) => (/[\s"]/.test(tool) ? `tool:"${tool.replaceAll('"', "")}"` : `tool:${tool}`);
 
 export function Tools({ told }) {
   const [all, setAll] = useState(false);
@@ -52,7 +68,7 @@ export function Tools({ told }) {
     <table class="figures"><thead><tr><th scope="col">Tool</th><td></td><th scope="col" class="number">Calls</th><th scope="col" class="number">Failed</th><th scope="col" class="number">Each</th><th scope="col" class="number">Together</th></tr></thead>
       <tbody>${(all ? tools : tools.slice(0, TOOLS)).map((one) => {
         const part = one.calls ? one.failed / one.calls : 0;
-        return html`<tr><th scope="row" class="cut mono" title=${shown(one.key)}><a href=${search(named(one.key))}>${shown(one.key) || "unnamed"}</a></th><td><${Bar} part=${one.calls / most} /></td><td class="number">${count(one.calls)}</td><td class="number">${one.failed ? html`<a class=${part >= 0.05 ? "alert" : ""} href=${"/sessions?has=errors&q=" + encodeURIComponent(named(one.key))}>${count(one.failed)}${part >= 0.01 ? ` · ${Math.round(100 * part)} %` : ""}</a>` : html`<span class="dim">–</span>`}</td><td class="number dim">${one.took_seconds ? short(one.took_seconds / one.calls) : "–"}</td><td class="number dim">${one.took_seconds ? short(one.took_seconds) : "–"}</td></tr>`;
+        return html`<tr><th scope="row" class="cut mono" title=${shown(one.key)}><a href=${search(asFilter(one.key))}>${shown(one.key) || "unnamed"}</a></th><td><${Bar} part=${one.calls / most} /></td><td class="number">${count(one.calls)}</td><td class="number">${one.failed ? html`<a class=${part >= 0.05 ? "alert" : ""} href=${"/sessions?has=errors&q=" + encodeURIComponent(asFilter(one.key))}>${count(one.failed)}${part >= 0.01 ? ` · ${Math.round(100 * part)} %` : ""}</a>` : html`<span class="dim">–</span>`}</td><td class="number dim">${one.took_seconds ? short(one.took_seconds / one.calls) : "–"}</td><td class="number dim">${one.took_seconds ? short(one.took_seconds) : "–"}</td></tr>`;
       })}</tbody></table>
     ${tools.length > TOOLS ? html`<button class="link sm" onClick=${() => setAll(!all)}>${all ? "fewer" : `${tools.length - TOOLS} more tools`}</button>` : null}
   </section>`;

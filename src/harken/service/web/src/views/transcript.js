@@ -1,22 +1,24 @@
 // The transcript of a session: an outline by prompt, the rows, a map of the whole, and what belongs to the selection.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, exported, setParams } from "../address.js";
 import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
 import { List } from "../list.js";
 import { Icon, Strip } from "../marks.js";
 import { ask } from "../server.js";
-import { Loading, Problem, State, useAnswer } from "../states.js";
+import { Loading, Problem, State, tell, useAnswer, useLast } from "../states.js";
 import { clock, count, few, moment, pathEnd, plural, shown } from "../words.js";
 import { FindBar, useFind } from "./find.js";
 import { Minimap } from "./minimap.js";
 import { Row, foldAll, heightOf } from "./rows.js";
 import "../styles/transcript.css";
 
+const FIRST = 200; // rows that come with the first answer: a page of the list
+
 export function Transcript({ page, version }) {
   const { params } = address.value;
   const wanted = params.get("e") || "";
-  const [head, problem, again] = useAnswer("transcript", { session: page.session, start: 0, count: 1 }, { key: page.session + version });
+  const [head, problem, again] = useAnswer("transcript", { session: page.session, start: 0, count: version ? 1 : FIRST }, { key: page.session });
   const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session });
   const [total, setTotal] = useState(null);
   const [view, setView] = useState([0, 0]);
@@ -25,11 +27,13 @@ export function Transcript({ page, version }) {
   const list = useRef(null);
   const find = useFind(page.session, list);
 
-  useEffect(() => void (head && setTotal(head.total)), [head]);
-  useEffect(() => void (version && againOutline()), [version]);
+  useLayoutEffect(() => void (head && setTotal(head.total)), [head]);
+  useEffect(() => void (version && (againOutline(), version > 1 && again())), [version]);
   const arrived = useDeepLink(page.session, wanted, list, total, setSelected);
 
+  const begin = useLast();
   const select = (row) => {
+    begin(); // a row that is still on its way is not wanted any more
     arrived(row ? nameOf(row) : ""); // who selects a row sees it: it stays where it is
     setSelected(row);
     setParams({ e: row ? nameOf(row) : null }, { replace: true });
@@ -41,8 +45,9 @@ export function Transcript({ page, version }) {
   };
   const jump = async (n, near = false) => {
     list.current?.scrollTo(n, near ? { onlyIfHidden: true } : {});
+    const isLast = begin();
     const row = list.current?.get(n) || (await ask("transcript", { session: page.session, start: n, count: 1 })).rows[0];
-    if (row) select(row);
+    if (row && isLast()) select(row);
   };
   const among = (marks, by) => {
     if (!marks?.length) return false;
@@ -84,10 +89,10 @@ export function Transcript({ page, version }) {
         label="Transcript"
         class="rows"
         estimate=${heightOf}
-        load=${(start, n) => ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
+        load=${async (start, n) => !start && !version && head ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
         onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
         onScroll=${(atEnd) => setSeen(atEnd ? null : seen ?? total)}
-        row=${(row) => html`<${Row} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} words=${find.words} select=${select} />`}
+        row=${(row) => html`<${Row} key=${nameOf(row)} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} hit=${row.n === find.hits[find.at]} words=${find.words} select=${select} />`}
       />
       ${page.running && seen !== null && total > seen ? html`<button class="button primary new-pill" onClick=${() => (setSeen(null), list.current.scrollToEnd())}>${count(total - seen)} new <${Icon} name="down" /></button>` : null}
     </div>
@@ -123,9 +128,10 @@ function useDeepLink(session, wanted, list, total, setSelected) {
           if (!stopped) setSelected(rows[0] || null);
           return;
         } catch (problem) {
-          if (problem.code && problem.code !== "not_found") return;
+          if (problem.code !== "not_found") return;
         }
       }
+      if (!stopped) tell("This session has no such record");
     })();
     return () => (stopped = true);
   }, [wanted, total === null]);
@@ -154,6 +160,11 @@ function Outline({ outline, at, jump }) {
 /** How often a file was changed. */
 const changed = (file) => Object.entries(file.ops).reduce((sum, [op, n]) => (op === "read" || op === "search" ? sum : sum + n), 0);
 
+const CommitName = ({ name }) => (exported ? name : html`<a class="link" href=${"/c/" + name}>${name}</a>`);
+
+/** Whether anybody counted: nothing known is not nothing used. */
+const isCounted = (tokens) => Object.values(tokens || {}).some((n) => n !== null);
+
 function Side({ page, outline, selected, jump }) {
   const files = outline?.files || [];
   const [all, setAll] = useState(false);
@@ -170,14 +181,14 @@ function Side({ page, outline, selected, jump }) {
           ${selected.who ? html`<dt>Who</dt><dd class="cut">${shown(selected.who)}</dd>` : null}
           ${selected.model ? html`<dt>Model</dt><dd class="cut">${shown(selected.model)}</dd>` : null}
           ${selected.call?.took_ms != null ? html`<dt>Took</dt><dd>${(selected.call.took_ms / 1000).toFixed(1)} s</dd>` : null}
-          ${selected.commit ? html`<dt>Commit</dt><dd class="id"><a class="link" href=${"/c/" + selected.commit}>${selected.commit}</a></dd>` : null}
+          ${selected.commit ? html`<dt>Commit</dt><dd class="id"><${CommitName} name=${selected.commit} /></dd>` : null}
         </dl></section>`
       : null}
     <section><h2>Session</h2><dl class="pairs">
       <dt>Id</dt><dd class="id cut" title=${page.session}>${shown(page.session)}</dd>
-      ${page.tip ? html`<dt>Newest commit</dt><dd class="id">${exported ? page.tip : html`<a class="link" href=${"/c/" + page.tip}>${page.tip}</a>`}</dd>` : null}
+      ${page.tip ? html`<dt>Newest commit</dt><dd class="id"><${CommitName} name=${page.tip} /></dd>` : null}
       ${page.started ? html`<dt>Began</dt><dd>${moment(page.started)}</dd>` : null}
-      ${page.figures?.tokens ? html`<dt>Tokens in</dt><dd>${few((page.figures.tokens.input || 0) + (page.figures.tokens.cache_read || 0) + (page.figures.tokens.cache_write || 0))}</dd><dt>Tokens out</dt><dd>${few(page.figures.tokens.output)}</dd>` : null}
+      ${isCounted(page.figures?.tokens) ? html`<dt>Tokens in</dt><dd>${few((page.figures.tokens.input || 0) + (page.figures.tokens.cache_read || 0) + (page.figures.tokens.cache_write || 0))}</dd><dt>Tokens out</dt><dd>${few(page.figures.tokens.output)}</dd>` : null}
       ${page.project ? html`<dt>Folder</dt><dd class="cut" title=${shown(page.project)}>${shown(pathEnd(page.project, 2))}</dd>` : null}
     </dl></section>
   </aside>`;

@@ -1,0 +1,46 @@
+import{a as U}from"./part-FF3SUJBN.js";import{A as T,C as d,F as $,J as e,L as K,P as v,_ as q,c as _,ea as R,f as L,fa as D,ga as E,j as N,l as j,m as k,n as C,na as M,p as a,q as y,u as P,w as F,x as B}from"./part-KV3WKBKD.js";var J=100,Y=[["","All"],["std-001","One agent"],["std-008","Several agents"]];function ps(){let{params:s}=N.value,i=s.get("kind")||"",n=s.get("d")||"",[o,r,g]=M("documents",{kind:i,start:0,count:1},{key:i}),[t,x]=_({kind:i,rows:[]}),h=t.kind===i?t.rows:[],f=L(i);f.current=i;let l=async(c,u)=>{let b=[];for(let p=c;p<c+u&&p<o.total;p+=J)b.push(q("documents",{kind:i,start:p,count:Math.min(J,c+u-p)}));let w=(await Promise.all(b)).flatMap(p=>p.documents);return f.current===i&&x(p=>({kind:i,rows:Object.assign(p.kind===i?[...p.rows]:[],Object.fromEntries(w.map(I=>[I.n,I])))})),w},m=c=>{let u=h.findIndex(w=>w?.session===n),b=h[Math.max(0,Math.min(h.length-1,u+c))];return b?void k({d:b.session},{replace:!0}):!1};return P({next:()=>m(1),previous:()=>m(-1),close:()=>n?void k({d:null}):!1}),a`<main id="main" class=${y("documents",{reading:n})}>
+    <h1 class="screen-reader">Documents</h1>
+    <section class="document-list" aria-label="Documents">
+      <header><h2 aria-hidden="true">Documents</h2><div class="segments" role="group" aria-label="Kind">${Y.map(([c,u])=>a`<button aria-pressed=${c===i?"true":"false"} onClick=${()=>k({kind:c})}>${u}</button>`)}</div></header>
+      ${r?a`<${E} problem=${r} again=${g} />`:o?o.total?a`<${U} source=${i} total=${o.total} label="Documents, newest first" itemRole="listitem" estimate=${62} load=${l} row=${c=>a`<${z} row=${c} chosen=${c.session===n} />`} />`:a`<${R} title="There are no session documents here"><p>A session document (STD-001, STD-008) is a JSON file that tells of a whole session. <code>harken import FILE.json</code> takes one in, <code>harken std export SESSION</code> makes one of any session.</p><//>`:a`<${D} what="documents" />`}
+    </section>
+    ${n?a`<${H} key=${n} session=${n} />`:o?.total?a`<div class="document-none dim"><p>Choose a document, or press <kbd>j</kbd>.</p></div>`:null}
+  </main>`}var V={success:["\u2713","ok"],failed:["\u2715","alert"],in_progress:["\u2026",""]},A=({status:s})=>s?a`<span class=${"tag "+(V[s]?.[1]??"")}>${V[s]?.[0]??""} ${e(s.replaceAll("_"," "))}</span>`:null,S=({verdict:s})=>s?a`<span class=${"tag "+(/reject|fail|change/i.test(s)?"alert":/approv|pass|accept/i.test(s)?"ok":"")}>${e(s.replaceAll("_"," "))}</span>`:null;function z({row:s,chosen:i}){return a`<a class=${y("document-entry",{chosen:i})} aria-current=${i?"true":null} href=${j({d:s.session})}>
+    <div class="row"><b class="cut grow">${e(s.title)||e(s.session)}</b><span class="dim xs">${B(s.time)}</span></div>
+    <div class="row xs dim">${s.problem?a`<span class="alert cut">${e(s.problem)}</span>`:a`<${A} status=${s.status} /><${S} verdict=${s.verdict} /><span class="cut">${$(s.agents,"agent")} · ${$(s.calls,"call")}${s.failed_calls?a` · <span class="alert">${d(s.failed_calls)} failed</span>`:""}</span><span class="grow"></span>${s.errors?a`<span class="tag alert">${$(s.errors,"error")}</span>`:s.warnings?a`<span class="tag">${$(s.warnings,"warning")}</span>`:a`<span class="added" title="As its standard has it">valid</span>`}`}</div>
+  </a>`}var O=s=>s==null?"":F(s/1e3);function H({session:s}){let[i,n,o]=M("document",{session:s},{key:s}),[r,g]=_("");if(n)return a`<section class="document"><${E} problem=${n} again=${o} /></section>`;if(!i)return a`<section class="document"><${D} what="the document" /></section>`;let{shown:t,checked:x}=i,h=new Map(t.agents.map((l,m)=>[l.agent_id,m])),f=(l,...m)=>r?l.filter(c=>m.some(u=>c[u]===r)):l;return a`<article class="document scroll" tabindex="0" aria-label=${e(t.title)}>
+    <header>
+      <a class="link back" href=${j({d:null})}>All documents</a>
+      <h2 class="document-title">${e(t.title)||e(s)}</h2>
+      <p class="row wrap sm"><span class="tag">${t.kind.toUpperCase()} ${t.generation}</span><${A} status=${t.status} /><${S} verdict=${t.verdict} />${t.pattern?a`<span class="tag">${e(t.pattern)}</span>`:null}<span class="dim">${[T(t.created_at),O(t.duration_ms),t.model&&e(t.model),$(t.calls,"call")].filter(Boolean).join(" \xB7 ")}${t.failed_calls?a`, <span class="alert">${d(t.failed_calls)} failed</span>`:""}</span></p>
+      <div class="row wrap"><a class="button" href=${C(s)}><${K} name="list" />Transcript</a><a class="button" href=${C(s,{view:"flow"})}>Flow</a></div>
+      ${t.prompt?a`<blockquote class="document-prompt plain">${e(t.prompt)}</blockquote>`:null}
+      ${t.mended?a`<p class="tag alert">The file is no JSON; it is shown as <code>harken std repair</code> would mend it</p>`:null}
+    </header>
+    <${X} checked=${x} session=${s} />
+    <section><h3>Agents <span class="dim">${d(t.agents.length)}</span></h3>
+      <div class="scroll-x"><table class="document-table"><thead><tr><th>Agent</th><th>Role</th><th>Status</th><th class="number">Tasks</th><th class="number">Calls</th><th>Categories</th><th class="number">Time</th></tr></thead><tbody>
+        ${t.agents.map((l,m)=>a`<tr class=${y({chosen:r===l.agent_id})}><td><button onClick=${()=>g(r===l.agent_id?"":l.agent_id)} aria-pressed=${r===l.agent_id?"true":"false"}><${v} name=${l.agent_id} order=${m} /></button></td><td class="dim">${e([l.role,l.agent_type].filter(Boolean).join(", "))}</td><td><${A} status=${l.status} /></td><td class="number">${d(l.tasks)}</td><td class="number">${d(l.calls)}${l.failed?a` <span class="alert">${d(l.failed)} failed</span>`:null}</td><td><${Q} counts=${l.categories} /></td><td class="number">${O(l.duration_ms)}</td></tr>`)}
+      </tbody></table></div>
+      ${r?a`<p class="sm dim">Only what ${e(r)} did, said and was told. <button class="link" onClick=${()=>g("")}>Everybody</button></p>`:null}
+    </section>
+    <${Z} tasks=${f(t.tasks,"agent_id","given_by")} order=${h} />
+    <${ss} messages=${f(t.messages,"from_agent","to_agent")} order=${h} />
+    ${t.phases.length&&!r?a`<section><h3>Phases <span class="dim">${d(t.phases.length)}</span></h3><ol class="phases">${t.phases.map(l=>a`<li><b>${e(l.phase_type)}</b> <span class="id">${e(l.first_call)} – ${e(l.last_call)}</span> ${e(l.description)}</li>`)}</ol></section>`:null}
+    ${t.left_out.length?a`<section><h3>Not drawn</h3><ul class="sm dim">${t.left_out.map(l=>a`<li>${e(l)}</li>`)}</ul></section>`:null}
+  </article>`}var Q=({counts:s})=>{let i=Object.entries(s).filter(([,n])=>n);return a`<span class="dim xs">${i.map(([n,o])=>`${e(n)} ${d(o)}`).join(", ")}</span>`},W={error:"\u2715",warning:"!",note:"i"};function X({checked:s,session:i}){let[n,o]=_(!1);if(!s.findings.length)return a`<section class="findings"><p><span class="tag ok">✓ valid</span> <span class="dim sm">It is as ${s.kind.toUpperCase()} has it.</span></p></section>`;let r=n?s.findings:s.findings.slice(0,5),g=s.findings.some(t=>t.repairable);return a`<section class="findings"><h3>${[s.errors&&$(s.errors,"error"),s.warnings&&$(s.warnings,"warning"),s.notes&&$(s.notes,"note")].filter(Boolean).join(", ")}</h3>
+    <ul>${r.map(t=>a`<li class=${t.level}><span class="sign" role="img" aria-label=${t.level}>${W[t.level]}</span><span><span>${e(t.message)}</span> <span class="id">${e(t.path)}</span> <span class="dim xs">${e(t.rule)}${t.repairable?", can be repaired":""}</span></span></li>`)}</ul>
+    ${s.findings.length>5?a`<button class="link sm" onClick=${()=>o(!n)}>${n?"Fewer":`All ${d(s.findings.length)}`}</button>`:null}
+    ${g?a`<p class="dim sm"><code>harken std repair FILE</code> mends what can be mended${s.file?a`; the file was <code>${e(s.file)}</code>`:""}.</p>`:null}
+  </section>`}function Z({tasks:s,order:i}){return s.length?a`<section><h3>Tasks <span class="dim">${d(s.length)}</span></h3>
+    <ol class="tasks">${s.map(n=>a`<li>
+      <div class="row"><${v} name=${n.agent_id} order=${i.get(n.agent_id)} /><b class="grow cut2">${e(n.description)}</b>${n.priority?a`<span class="tag">${e(n.priority)}</span>`:null}${n.review?a`<span class="tag accent">review</span>`:null}<${S} verdict=${n.verdict} /><${A} status=${n.status} /></div>
+      ${n.outcome?a`<p class="cut3">${e(n.outcome)}</p>`:null}
+      <p class="dim xs">${[n.task_id&&e(n.task_id),n.given_by&&`given by ${e(n.given_by)}`,$(n.calls,"call"),O(n.duration_ms)].filter(Boolean).join(" \xB7 ")}</p>
+    </li>`)}</ol></section>`:null}var G=200;function ss({messages:s,order:i}){let[n,o]=_(G);return s.length?a`<section><h3>Messages <span class="dim">${d(s.length)}, in order</span></h3>
+    <ol class="messages">${s.slice(0,n).map(r=>a`<li>
+      <div class="row"><span class="number dim xs">${r.sequence_number??""}</span><${v} name=${r.from_agent} order=${i.get(r.from_agent)} /><span class="dim" aria-label="to">→</span><${v} name=${r.to_agent} order=${i.get(r.to_agent)} /><span class="tag">${e(r.message_type.replaceAll("_"," "))}</span><${S} verdict=${r.verdict} /><span class="grow"></span><span class="dim xs" title=${e(r.message_id)}>${T(r.timestamp)}</span></div>
+      ${r.said?a`<p class="plain cut6">${e(r.said)}</p>`:null}
+    </li>`)}</ol>
+    ${s.length>n?a`<button class="button" onClick=${()=>o(n+G)}>${d(s.length-n)} more</button>`:null}
+  </section>`:null}export{ps as Documents};
