@@ -7,7 +7,7 @@ JOBS ?= 2
 FLOOR := 90
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo web test coverage explore mutate check test-faults test-system test-page test-runtimes bench docs format clean
+.PHONY: help setup run demo web test coverage explore mutate check test-faults test-system test-page test-runtimes test-matrix bench docs format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,9 +62,13 @@ test-page: $(STAMP) ## The page in a real Chromium
 web: ## Make what is shipped of the page from its sources
 	scripts/web
 
-test-runtimes: $(STAMP) ## The real Claude Code and Codex against a scripted model on loopback
+test-runtimes: $(STAMP) ## The real programs against a scripted model on loopback
 	scripts/runtimes
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m runtimes
+
+test-matrix: $(STAMP) ## Every program's conversation in every other; writes the table in docs/MATRIX.md
+	scripts/runtimes
+	scripts/matrix
 
 bench: $(STAMP) ## Measure against peers and limits; prints the tables kept in docs/BENCHMARKS.md
 	$(BIN)/python benchmarks/run.py

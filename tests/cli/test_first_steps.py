@@ -26,7 +26,7 @@ Run = Any
         (["run", "codex", "--store", "b.db"], "harken --store PATH run"),
         (["run", "claude-code", "-p", "hi"], "harken run RUNTIME -- ARGS"),
         (["view", "demo", "dialog"], "harken view dialog demo"),
-        (["sessions", "--runtime", "nonsense"], "there are: claude-code, codex, harken"),
+        (["sessions", "--runtime", "nonsense"], "there are: claude-code, codex, gemini-cli"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -181,7 +181,7 @@ class TestWhereThereIsNoRoom:
             def __init__(self, path: Path | str, **how: Any) -> None:
                 super().__init__(path, **how)
                 if str(path).endswith("-index"):
-                    self.execute("PRAGMA max_page_count = 40")
+                    self.execute("PRAGMA max_page_count = 48")
 
         monkeypatch.setitem(connecting.HOW, "factory", FullDisk)
 

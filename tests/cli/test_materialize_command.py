@@ -40,6 +40,33 @@ class TestMaterialize:
         ]
         assert 4 == len(bureau_agent.FORMAT.read(target.read_bytes()))
 
+    def test_a_narrative_within_a_budget_leaves_out_what_is_oldest(self, repo: Repo, run: Run) -> None:
+        said = [Prompt(content=f"Turn {number}: " + "words " * 200) for number in range(20)]
+        tip = keep(repo, said)
+
+        whole = run("materialize", tip.short, "--format", "narrative-v1")
+        short = run("materialize", tip.short, "--format", "narrative-v1", "--budget", "1000")
+        again = run("materialize", tip.short, "--format", "narrative-v1")
+
+        assert whole.data == again.data
+        assert b"Turn 0:" in whole.data
+        assert b"Turn 0:" not in short.data
+        assert b"Turn 19:" in short.data
+        assert len(short.data) <= 4000
+        assert "tier 3 (rendering)" in short.err
+        assert "lost: earlier turn" in short.err
+
+    def test_a_budget_is_for_a_narrative_of_some_size(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, [1])
+
+        other, small = (
+            run("materialize", tip.short, *words, "--budget", "50") for words in ([], ["--format", "narrative-v1"])
+        )
+
+        assert (2, 2) == (other.code, small.code)
+        assert "a budget is for narrative-v1 alone" in other.err
+        assert "says nothing" in small.err
+
     def test_a_file_is_the_users_own_and_appears_whole(self, repo: Repo, run: Run, tmp_path: Path) -> None:
         tip, target = chain(repo, [1]), tmp_path / "out" / "here.cbor"
         target.parent.mkdir()

@@ -2,8 +2,9 @@
 
     python -m support.claude_host LOG '{"prompts": [...], "options": {...}, "capture": {...}, "how": "query"}'
 
-`how` is `query`, `client` (one prompt after the other), `cancel` and `raise` (the host gives up) or `hang`
-(the same, and then it waits to be killed). Nothing is captured where `capture` is null.
+`how` is `query`, `client` (one prompt after the other), `break` (out of the loop when the result is there, and the
+session is closed), `cancel` and `raise` (the host gives up) or `hang` (the same, and then it waits to be killed).
+Nothing is captured where `capture` is null.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
 
-from claude_agent_sdk import AgentDefinition, AssistantMessage, ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, query
+from claude_agent_sdk import (
+    AgentDefinition,
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookMatcher,
+    ResultMessage,
+    query,
+)
 
 import harken.capture
 from harken.capture import Session, TranscriptEntry
@@ -34,6 +43,10 @@ async def run(options: ClaudeAgentOptions, how: str, prompts: list[str]) -> list
             async for message in messages:
                 if isinstance(message, AssistantMessage):
                     raise RuntimeError("the host gives up")
+    elif how == "break":
+        async for message in query(prompt=prompts[0], options=options):
+            if isinstance(message, ResultMessage):
+                break
     else:
         for prompt in prompts:
             heard += [type(message).__name__ async for message in query(prompt=prompt, options=options)]
@@ -63,6 +76,8 @@ async def main(session: Session, order: dict[str, Any]) -> dict[str, Any]:
         heard = await task
     except (asyncio.CancelledError, RuntimeError):
         heard = [how]
+    if how == "break":
+        session.close()
     return {"heard": heard, "own": own, "entries": entries(session) if how != "raise" else []}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.lab import Lab
+from support.programs import ALL, program
 
 
 def harken(lab: Lab, *words: str) -> list[dict[str, Any]]:
@@ -15,5 +16,6 @@ def harken(lab: Lab, *words: str) -> list[dict[str, Any]]:
 
 
 def take_in(lab: Lab) -> list[dict[str, Any]]:
-    """Import everything both programs have written; a line for each session."""
-    return harken(lab, "import", *(str(path) for path in (lab.home / ".claude", lab.codex_home) if path.exists()))
+    """Import everything the programs have written; a line for each session."""
+    homes = (program(name).home(lab) for name in ALL)
+    return harken(lab, "import", *(str(path) for path in homes if path.exists()))

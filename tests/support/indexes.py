@@ -17,6 +17,8 @@ SAID = {
     f" {COMMIT.format('messages')}, record, event, size, sum FROM messages",
     "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record, {COMMIT.format('copies')}"
     " FROM copies",
+    "sources": "SELECT session, recorded, told FROM sources",
+    "superseded": f"SELECT key, {MESSAGE.format('superseded')}, call_id FROM superseded",
     "families": f"SELECT {SESSION.format('families')}, family, own FROM families",
     "agents": f"SELECT {SESSION.format('agents')}, agent, name FROM agents",
     "calls": f"SELECT {MESSAGE.format('calls')}, {SESSION.format('calls')}, tool, call_id, time, took, failed, what"

@@ -61,6 +61,13 @@ def wrapped(capture: Any, how: Json) -> None:
     loop(capture.completion, how)
 
 
+@program([Say("Hello.")])
+def embedded(capture: Any, how: Json) -> None:
+    embed = capture.wrap(litellm.embedding)
+    assert 1 == len(embed(model="openai/text-embedding-3-small", input=["grass"], mock_response=[0.1]).data)
+    capture.completion(messages=[user("Hi.")], **how)
+
+
 @program(*TURNS)
 def wrapped_stream(capture: Any, how: Json) -> None:
     loop(capture.completion, how, stream=True)

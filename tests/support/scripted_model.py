@@ -27,11 +27,18 @@ SUMMARY_REQUESTS = (
     "Your task is to create a detailed summary",
     "CONTEXT CHECKPOINT COMPACTION",
     "write a short memento message",
+    "Create a structured context checkpoint summary",
+    "produce the <state_snapshot> XML",
+    "Create a new anchored summary",
+    "generate the updated <state_snapshot>",
+    "Critically evaluate the <state_snapshot>",
 )
-"""What the programs say when they want a summary: Claude Code, Codex, and Codex before 0.50."""
+"""What the programs say when they want a summary: Claude Code, Codex, Codex before 0.50, pi, Qwen Code, OpenCode, and
+Gemini CLI, which has its model look at it a second time."""
 
-TITLE_REQUEST = "Generate a concise, single-line task title"
-"""What Codex on a screen says when it wants a name for a conversation. Claude Code then offers no tools."""
+TITLE_REQUESTS = ("Generate a concise, single-line task title", "Summarize the user's primary intent or goal")
+"""What Codex on a screen and Gemini CLI say when they want a name for a conversation. Claude Code then offers no
+tools."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +206,14 @@ class ScriptedModel:
             return turn
 
     def _kind(self, api: str, body: dict[str, Any]) -> str:
-        items = body.get("input") if api == "openai" else body.get("messages")
-        items = items if isinstance(items, list) else []
+        items = body.get({"openai": "input", "google": "contents"}.get(api, "messages"))
+        items = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         last = json.dumps(items[-1]) if items else ""
         if any(words in last for words in SUMMARY_REQUESTS):
             return "summary"
-        if TITLE_REQUEST in last or (self.asides and api == "anthropic" and not body.get("tools")):
+        if any(words in last for words in TITLE_REQUESTS) or (
+            self.asides and api == "anthropic" and not body.get("tools")
+        ):
             return "aside"
         spoken = (at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer"))
         opening = json.dumps(items[: next(spoken, len(items))])
@@ -247,8 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.loads(raw)
         except ValueError:
             body = {}
-        if path.endswith("/count_tokens"):
-            self._reply(200, b'{"input_tokens": 100}')
+        if path.endswith(("/count_tokens", ":countTokens")):
+            self._reply(200, b'{"input_tokens": 100, "totalTokens": 100}')
         elif path.endswith(("/v1/messages", "/invoke", ":rawPredict", ":streamRawPredict")):
             sent = {key.lower(): value for key, value in self.headers.items() if key.lower() != "host"}
             self._messages(self.scripted.answer("anthropic", body, sent), body)

@@ -68,6 +68,21 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
     return [Item(block["type"], json.dumps(block))]
 
 
+def in_order_of_calls(items: list[Item]) -> list[Item]:
+    """The results of calls that were made at once in the order of the calls: some programs keep the order in which the
+    tools ended, some do not, and it says nothing."""
+    order = {item.id: at for at, item in enumerate(items) if item.kind == "call"}
+    placed: list[Item] = []
+    waiting: list[Item] = []
+    for item in [*items, Item("end")]:
+        if item.kind == "result":
+            waiting.append(item)
+            continue
+        placed += [*sorted(waiting, key=lambda result: order.get(result.id, len(items))), item]
+        waiting = []
+    return placed[:-1]
+
+
 def responses_items(body: dict[str, Any]) -> list[Item]:
     """A Responses request as a flat list, without what Codex adds."""
     items: list[Item] = []
@@ -99,11 +114,69 @@ def _responses(item: dict[str, Any]) -> list[Item]:
     return [Item(item["type"], json.dumps(item))]
 
 
+GEMINI_ADDS = ("<session_context>",)
+
+
+def contents_items(body: dict[str, Any]) -> list[Item]:
+    """A Gemini request as a flat list, without what Gemini CLI adds."""
+    return [item for content in body["contents"] for part in content["parts"] for item in _content(content, part)]
+
+
+def _content(content: dict[str, Any], part: dict[str, Any]) -> list[Item]:
+    if call := part.get("functionCall"):
+        return [Item("call", call["name"], call.get("id", ""), _canonical(call["args"]))]
+    if answer := part.get("functionResponse"):
+        said = answer["response"]
+        inside = [item for one in answer.get("parts", ()) for item in _content(content, one)]
+        return [Item("result", said.get("output", said.get("error")), answer.get("id", "")), *inside]
+    if media := part.get("inlineData"):
+        return [Item("image", media["data"])]
+    text = part["text"].strip("\n")
+    if part.get("thought"):
+        return [Item("thinking", text)]
+    if content["role"] == "model":
+        return [Item("assistant", text)]
+    # What stands alone as a zero-width space keeps the program from passing over what follows.
+    return [] if text.startswith(GEMINI_ADDS) or text == "\u200b" else [Item("user", text)]
+
+
 def _part(role: str, block: dict[str, Any]) -> list[Item]:
     if block["type"] == "input_image":
         return [Item("image", block["image_url"].rpartition("base64,")[2])]
     text = block["text"].strip("\n")
     return [] if role == "user" and text.startswith(CODEX_ADDS) else [Item(role, text)]
+
+
+# Texts Qwen Code 0.24.4 puts before prompts, and behind a result that has a picture.
+QWEN_ADDS = ("<system-reminder>", "(attached media from previous tool call)")
+
+
+def chat_items(body: dict[str, Any]) -> list[Item]:
+    """A request for a chat completion as a flat list, without what Qwen Code adds."""
+    items: list[Item] = []
+    for message in body["messages"]:
+        if message["role"] == "system":
+            continue
+        if message.get("reasoning_content"):
+            items.append(Item("thinking", message["reasoning_content"]))
+        content = message["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        items.extend(_chat_parts(message, [part for part in parts if part.get("text") != ""]))
+        for call in message.get("tool_calls", ()):
+            asked = call["function"]
+            items.append(Item("call", asked["name"], call["id"], _canonical(asked["arguments"])))
+    return items
+
+
+def _chat_parts(message: dict[str, Any], parts: list[dict[str, Any]]) -> list[Item]:
+    pictures = [
+        Item("image", part["image_url"]["url"].rpartition("base64,")[2]) for part in parts if "image_url" in part
+    ]
+    texts = [part["text"] for part in parts if "text" in part]
+    if message["role"] == "tool":
+        return [Item("result", "\n".join(texts), message["tool_call_id"]), *pictures]
+    told = [Item(message["role"], text.strip("\n")) for text in texts if not text.startswith(QWEN_ADDS)]
+    return [*told, *pictures]
 
 
 def _canonical(value: Any) -> str:

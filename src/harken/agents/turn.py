@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
-from harken.events.verdicts import Deny
+from harken.events.verdicts import BLOCKED, Deny
 from harken.log import LoggedString
 
 from .actions import CONTINUED, heard_by, speaker_of
@@ -369,7 +369,7 @@ class Turn:
 def _blocked(ruling: Ruling) -> Answer:
     """The result of a call that a hook has refused."""
     why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
-    text = f"Error: Action blocked by hook '{ruling.watcher.name}': {why}"
+    text = f"{BLOCKED}{ruling.watcher.name}': {why}"
     return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
 
 

@@ -119,8 +119,10 @@ def show(one: ImportAnswer, *, as_json: bool) -> None:
     error = error if one.source in error else f"{one.source}: {error}"
     if as_json:
         ui.json_line(one)
-        if one.error:  # for programs an error is on stderr, whichever command it is of
+        if one.error and one.status != "skipped":  # for programs an error is on stderr, whichever command it is of
             ui.json_failure(HarkenError.code, error, one.hint)
+    elif one.status == "skipped":
+        return  # the report counts them
     elif one.error:
         ui.warn(error)
         if one.hint:
@@ -150,5 +152,8 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
     text += f"; {report.failed} failed" if report.failed else ""
     text += f"; {ui.count(report.skipped, 'file')} passed over" if report.skipped else ""
     ui.note(text + (" (-v names them)" if report.skipped and not verbose else ""))
+    if report.unread:
+        told = (f"{name} ({ui.count(count, 'file')})" for name, count in report.unread.items())
+        ui.note(f"found, and not read yet: {', '.join(told)}")
     if report.index:
         ui.warn(f"the index is behind: {report.index}")

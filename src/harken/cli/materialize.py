@@ -35,12 +35,25 @@ if TYPE_CHECKING:
     shell_complete=completing.stops,
     help="How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor",
 )
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help="With narrative-v1: tell it in about so many tokens, the newest turns best",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to FILE instead of stdout")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")
 @json_option
 @pass_repo_or_session
 def materialize_command(
-    repo: Repo, ref: str, format: str | None, stop: str, output: str | None, force: bool, as_json: bool
+    repo: Repo,
+    ref: str,
+    format: str | None,
+    stop: str,
+    budget: int | None,
+    output: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Write out the conversation that a commit stands for
 
@@ -55,7 +68,7 @@ def materialize_command(
     if path is not None:
         target_folder(str(output))  # a folder that is not there; click refuses one that is
         check_target(path, store_file(repo), force=force)
-    made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop))
+    made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop, budget=budget))
     if path is not None:
         write_target(path, made.body, force=force)
     if as_json:

@@ -37,29 +37,54 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Where the runtime should think it is (default: the current folder)",
 )
+@click.option("--budget", type=click.IntRange(min=1), metavar="TOKENS", help="Take along about so many tokens at most")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Take along the last N turns as they are")
+@click.option("--compact", is_flag=True, help="Take along the last turn, and a summary of all before it")
+@click.option("--narrative", is_flag=True, help="Take it along as one message that tells what happened")
+@click.option("--model", default="", metavar="M", help="Have this model write the summary")
 @click.option("--exec", "execute", is_flag=True, help="Start the runtime at once")
 @json_option
 @change_repo
 def resume_command(
-    repo: Repo, ref: str, runtime: str, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
+    repo: Repo,
+    ref: str,
+    runtime: str,
+    home: Path | None,
+    cwd: Path | None,
+    budget: int | None,
+    last: int | None,
+    compact: bool,
+    narrative: bool,
+    model: str,
+    execute: bool,
+    as_json: bool,
 ) -> None:
     """Continue a conversation in Claude Code, Codex or another runtime
 
     Writes the conversation into the runtime's own place under a new session id and prints the command that goes on
     with it; the original stays as it is. REF may be any commit, so a conversation can be continued from just before
     it went wrong. Where the runtime is not the one the conversation was held in, what could not be carried over is
-    listed.
+    listed. Of a conversation that is too long, --budget, --last or --compact take along the newest part and a summary
+    of the rest, which is listed too and stays in the store.
 
         harken resume ctx-1a2b3c4d --in codex
+
+        harken resume review --in claude-code --budget 50000
     """
     from harken.api.runtimes import ResumeRequest, resume
 
+    if compact and last is not None:
+        raise click.UsageError("--compact is --last 1; give one of the two")
     request = ResumeRequest(
         ref=ref,
         runtime=runtime,
         cwd=str(cwd or working_folder()),
         home=None if home is None else str(home),
         environ=environment(),
+        budget=budget,
+        last=1 if compact else last,
+        narrative=narrative,
+        model=model,
     )
     done = resume(repo, request)
     if as_json:

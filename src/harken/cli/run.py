@@ -69,6 +69,10 @@ def run_command(
     append_system_prompt and arguments.
 
         harken run claude-code --ticket 17 -- -p "Fix the failing test"
+
+    Any other program is run as `generic`: its command line is the prompt, and each line that it prints is kept.
+
+        harken run generic -- ./agent.sh "Fix the failing test"
     """
     import harken
     from harken.api.running import RunRequest, run

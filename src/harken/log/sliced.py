@@ -41,6 +41,10 @@ class Sliced:
         self.closers = [*(self.closers or ()), function]
         _waited_for.add(self)
 
+    def no_longer_before_close(self, function: Callable[[], object]) -> None:
+        """Whoever gave the function has nothing more to log."""
+        self.closers = [one for one in self.closers or () if one != function] or None
+
     def call_closers(self) -> None:
         """Let those log who still have something to log."""
         closers, self.closers = self.closers, None

@@ -163,6 +163,9 @@ def event_of(entry: TranscriptEntry) -> Event:
     if entry.role == "system":
         # One of a kind is a notice of a runtime, which no model is given again.
         return System(subtype=_text(kind) or INSTRUCTIONS, message=entry.content, time=time)
+    if entry.role == "user" and isinstance(kind, str) and kind:
+        # One of a kind is what a program said in the user's place.
+        return Prompt(content=entry.content, source="injected", origin="" if kind == "injected" else kind, time=time)
     if entry.role == "user":
         return Prompt(content=entry.content, time=time)
     if entry.role == "tool":

@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from harken.clock import from_datetime, in_calendar
-from harken.events import AgentCreated, Event, Metric, Output, PieceOfText, TranscriptEdit
+from harken.events import AgentCreated, Event, Metric, Output, PieceOfText, Prompt, ToolResult, TranscriptEdit
 from harken.events.base import clean, figure
 from harken.formats.base import Delta, Format, Loss, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
@@ -143,6 +143,8 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
             if not (isinstance(event, Metric) and _add_usage(event, last.get(event.agent_id))):
                 lost[_what(event)] += 1
             continue
+        if isinstance(event, Prompt | ToolResult):
+            lost[_PICTURE] += len(event.images)
         root = event.agent_id if root is None else root
         source = PRIMARY if event.agent_id in ("", root) else SUBAGENT + event.agent_id
         stored, number = parse_id(rest.get("entry_id")), numbers[source]
@@ -164,8 +166,12 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
 
 _SESSION = "transcript-v1"
 _IDS = "ids of entries"
+_PICTURE = "picture"
 _NO_ENTRY = "an entry is what was said or heard, or what a tool was asked and answered"
-_WHY = {_IDS: "an entry whose id is not stored is called by its place among those that are written"}
+_WHY = {
+    _IDS: "an entry whose id is not stored is called by its place among those that are written",
+    _PICTURE: "an entry is text: it tells that a picture was there, of which kind and size, not what it shows",
+}
 
 
 def _what(event: Event) -> str:
