@@ -107,8 +107,8 @@ class TestTheOrderOfSessions:
 
     DAY = 86_400_000_000
 
-    def lay(self, repo: Repo, **sessions: tuple[str, int]) -> None:
-        now = clock.now()
+    def lay(self, repo: Repo, *, now: int | None = None, **sessions: tuple[str, int]) -> None:
+        now = now or clock.now()
         with repo.store.write() as writer:
             for name, (parent, days) in sessions.items():
                 row = SessionRow(session=name, runtime="harken", parent=parent, title=f"about {name}")
@@ -142,8 +142,9 @@ class TestTheOrderOfSessions:
         assert ["stale"] == [one["session"] for one in run("sessions", "--json", "--match", "ABOUT ST").json]
 
     def test_what_a_resume_wrote_today_stands_at_today(self, repo: Repo, run: Run, tmp_path: Path) -> None:
-        tip = keep(repo, turn(0), session_id="origin", template="claude-code")
-        self.lay(repo, between=("", 3))
+        today = repo.clock()  # not the machine's: what a resume writes has the times of the repo's clock
+        tip = keep(repo, turn(0, time=today - 9 * self.DAY), session_id="origin", template="claude-code")
+        self.lay(repo, now=today, between=("", 3))
         done = repo.resume(tip, "claude-code", cwd=tmp_path, home=tmp_path / ".claude", environ={})
         list(repo.import_sessions([done.path]))
 
