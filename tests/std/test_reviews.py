@@ -33,6 +33,10 @@ STATED = {
     '{"review": {"status": "changes_requested"}}': "changes_requested",
     "Final status: approved": "approved",
     "My verdict on this is: approved": "approved",
+    "Result: rejected, since invoices are lost.": "rejected",
+    "Result: approved by the reviewer": "approved",
+    "Verdict: approved overall": "approved",
+    "Decision: rejected this time.": "rejected",
 }
 NOT_STATED = (
     "",
@@ -54,6 +58,9 @@ NOT_STATED = (
     "Verdict: approved\nVerdict: rejected",
     "```\nprint('approved')\n```",
     "Verdict: not approved",
+    "Result: rejected invoices now appear",
+    "Status: approved users see the page.",
+    "Decision: rejected requests are logged twice",
     "Bad input is rejected.",
     "Bad input is rejected with a clear error; the tests pass.",
     "Requests without a token are rejected.",

@@ -21,6 +21,8 @@ _FOLLOWS = re.compile(
     r"\s*(?:$|[^\w\s]|(?:and|as|because|due|for|in|on|pending|since|subject|to|with|without)\b)", re.I
 )
 """What may stand behind a verdict at the head of a sentence: not what is rejected, or who was approved."""
+_FOLLOWS_LABEL = re.compile(r"\s+(?:again|by|now|overall|this time|unanimously)\b", re.I)
+"""What may stand behind one that is called the verdict, besides."""
 _OF_THE_WORK = re.compile(
     r"[\W_\d]*(?:(?:overall|so|therefore|thus|hence|in short|in summary|finally)\W+)?"
     r"(?:(?:it|this|that|these|they|everything|all of (?:it|this))"
@@ -105,7 +107,8 @@ def _weight(before: str, after: str) -> int | None:
     """How much a word counts as the verdict, by what stands around it in its sentence; None where it is said in
     passing."""
     if _LABEL.search(before):
-        return _LABELLED
+        is_verdict = _FOLLOWS.match(after) or _FOLLOWS_LABEL.match(after) or _REVIEWED.match(after)
+        return _LABELLED if is_verdict else None
     if _HEAD.fullmatch(before):
         return _AT_HEAD if _FOLLOWS.match(after) else None
     is_whole = (_FOLLOWS.match(after) or _REVIEWED.match(after)) and not _HANDLED.match(after)
