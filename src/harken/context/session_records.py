@@ -23,7 +23,7 @@ from itertools import islice
 import msgspec
 
 from harken import formats
-from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.events.records import SessionRecord, agent_of, by_record
 from harken.formats import Format
 from harken.formats.session_log import FORMAT as LOG
@@ -64,15 +64,13 @@ def session_records(store: Store, row: SessionRow) -> list[SessionRecord]:
 
     A record counts as told before where an earlier version has one of the same name or, where records are called after
     their places in the file, the same in the same place. Of such a one only the reports of requests are given again:
-    they count by ids of their own, and a copy may hold a later one. Where one version names its records and another
-    does not, a record without a name is told before where one with a name says the same at the same moment."""
+    they count by ids of their own, and a copy may hold a later one."""
     return [record for record, _, _ in _told(store, row, frozenset())]
 
 
 def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     told: list[_Told] = []
     known: dict[str, list[Event]] = {}
-    moments = _Moments()
     remembered = find_remembered(store, row)
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
@@ -85,11 +83,8 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
         for event in version.events:
             records.setdefault(event.message_id, []).append(event)
         again = {name for name in records.keys() & known.keys() if name and _is_same(name, records, known)}
-        told_before = moments.told_before(records, known)
         for place, record in enumerate(by_record(version.events)):
             name = record[0].message_id
-            if name in told_before:
-                continue
             events = [event for event in record if _is_request(event)] if name in again else record
             carried = written.has(name, place) or version.inherited.has(name, place)
             shared = version.shared(name)
@@ -101,47 +96,6 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
                 told.append((SessionRecord(events=events, name=known_as, carried=carried, agent=agent), shared, maker))
         known |= records
     return told
-
-
-class _Moments:
-    """Records by the moment at which they were written: what a program named only afterwards is known by that."""
-
-    def __init__(self) -> None:
-        self._said: dict[int, list[tuple[str, list[Event]]]] = {}
-
-    def told_before(self, records: dict[str, list[Event]], known: dict[str, list[Event]]) -> set[str]:
-        """Which records of a version another one has told, where one of both has no name for it; a record stands for
-        one other. What is `known` is of the versions before."""
-        found: set[str] = set()
-        for name, record in records.items():
-            moment = record[0].time
-            if not name or moment is None or name in known:
-                continue
-            said, there = _nameless(record), self._said.get(moment, [])
-            same = next((one for one in there if _is_unnamed(one[0]) != _is_unnamed(name) and one[1] == said), None)
-            if same is not None:
-                there.remove(same)
-                found.add(name)
-        for name, record in records.items():
-            if name and name not in found and name not in known and record[0].time is not None:
-                self._said.setdefault(record[0].time, []).append((name, _nameless(record)))
-        return found
-
-
-def _is_unnamed(name: str) -> bool:
-    return name.startswith("@")
-
-
-def _nameless(record: list[Event]) -> list[Event]:
-    """What a record says, without what it, its request and the entries that it points at are called."""
-    said: list[Event] = []
-    for event in record:
-        if isinstance(event, Metric):
-            event = event.replace(api_id="", request_id="")
-        elif isinstance(event, System):
-            event = event.replace(metadata=b"")
-        said.append(event.replace(message_id=""))
-    return said
 
 
 class _Makers:

@@ -154,9 +154,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
-    unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None
-    """From a record's name to what `shared_names` calls the same record in an older version that has no names; left out
-    where no program names the records of a file afterwards."""
     captured_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to that of the record of another program's session which was captured in it, as the index
     calls that one (its format, then its shared name); or nothing."""
