@@ -301,10 +301,10 @@ class TestTheScreen:
         keep(repo, [*turn(0), Metric(cost_usd=7.95, status="success")], session_id="one", template="harken")
         keep(repo, turn(1), session_id="two", template="harken")
 
-        *_, total = run("stats", "--by", "model", "--json").json
+        *_, total = run("stats", "--by", "model", "--json", *ALWAYS).json
 
         assert (None, 7_950_000, 2) == (total["price_usd_micros"], total["cost_usd_micros"], total["uncounted"])
-        assert "? at list price" in run("stats").out
+        assert "? at list price" in run("stats", *ALWAYS).out
 
     def test_what_was_carried_into_another_program_used_nothing_there(
         self, run: Run, repo: Repo, tmp_path: Path
