@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harken.events.base import named
@@ -36,14 +36,15 @@ class Hearers:
     A small document can name many agents and say much to all of them: each hearing is an event and a line in a chain,
     so that only so much is heard, the first messages first."""
 
-    def __init__(self, known: Sequence[str], messages: Iterable[Any]) -> None:
+    def __init__(self, known: Sequence[str], messages: Iterable[Any], brought: Mapping[int, int] | None = None) -> None:
+        """`brought` is how much a message brings beside its own words, by the `id` of the message."""
         self._known = [agent for agent in known if agent]
         self._called = frozenset(known)
         self._unheard: set[int] = set()
         left = _MOST_HEARD
         for message in messages:
             if isinstance(message, dict) and (count := self._count(message)) > 1:
-                size = count * len(compact(message))
+                size = count * (len(compact(message)) + (brought or {}).get(id(message), 0))
                 if size > left:
                     self._unheard.add(id(message))
                 else:

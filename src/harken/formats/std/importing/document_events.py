@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
@@ -15,11 +16,11 @@ from harken.formats.std.skeleton import skeleton_of
 from harken.formats.std.spellings import known_status
 
 from .agent_part import AgentPart, SubSession
-from .call_events import answered
+from .ends import SubSessionEnd, sizes_of, told_ends
 from .in_order import Story, ToldRecord, in_order, records_of, side_by_side, with_heard
 from .listed_twice import with_owners
-from .message_events import agents_named, heard_answer, is_end, message_records, sort_messages
-from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
+from .message_events import agents_named, is_end, message_records, sort_messages
+from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
 
 MAIN = "main"
 """The agent of a document that names none, as the standard's own migration calls it."""
@@ -121,10 +122,11 @@ class DocumentReading:
     def events(self) -> Iterator[Event]:
         """Everything, in order."""
         created = self._created()
-        hearers = Hearers(list(created), self.messages)
+        hearers = self.hearers
         told = [
             record for message in self.messages for record in message_records(message, self._names, self.main, hearers)
         ]
+        told += told_ends(self.ends, hearers, self._names, self.main)
         parts: dict[str, list[AgentPart]] = {self.main: [self.own]}
         for sub in self.subs:
             parts.setdefault(sub.agent, []).append(sub)
@@ -133,8 +135,6 @@ class DocumentReading:
             agent = record.events[0].agent_id
             if not any(part.is_told for part in parts.get(agent, ())) or isinstance(record.events[0], Output):
                 heard.setdefault(agent, []).append(record)
-        if not self.own.is_told:
-            heard.setdefault(self.main, []).extend(self._late_answers())
         stories = [self._main_story(created.pop(self.main), heard.pop(self.main, []))]
         places = {id(sub): place for place, sub in enumerate(self.subs)}
         for agent, made in created.items():
@@ -226,21 +226,26 @@ class DocumentReading:
         causes = (str(result.cause), *(sub.answer for sub in answers))
         return ToldRecord(events=(result.replace(cause=causes),))
 
-    def _late_answers(self) -> Story:
-        """The completions that brought the main agent an answer which no result did: those of calls that only launch,
-        and of calls without a result."""
-        named = zip(self.own.call_names, self.own.calls, strict=True)
-        calls = {name: call for name, call in named if isinstance(call, dict)}
-        late: dict[int, SubSession] = {}
-        for place, sub in enumerate(self.subs):
-            record = self.makers[place][1]
-            if record in calls and sub.answer and not sub.is_told and not _is_brought(calls[record], sub):
-                late[id(sub.data)] = sub
-        return [
-            heard_answer(message, late[id(data)].answer, late[id(data)].words, self._names)
-            for message, data in self.repeats
-            if id(data) in late and is_end(message) and agent_named(message, "to_agent") == self.main
-        ]
+    @cached_property
+    def ends(self) -> list[SubSessionEnd]:
+        """The messages that say what came of a sub-session, each with who called for it."""
+        parts = (self.own, *self.subs)
+        calls = {name: call for part in parts for name, call in zip(part.call_names, part.calls, strict=True)}
+        known = {id(sub.data): place for place, sub in enumerate(self.subs)}
+        found = []
+        for message, data in self.repeats:
+            if (place := known.get(id(data))) is not None and is_end(message):
+                maker, record, _ = self.makers[place]
+                call = calls.get(record or "")
+                found.append(
+                    SubSessionEnd(
+                        message=message,
+                        sub=self.subs[place],
+                        maker=maker,
+                        call=call if isinstance(call, dict) else None,
+                    )
+                )
+        return found
 
     # -- agents -------------------------------------------------------------------------------------------------------
 
@@ -269,10 +274,11 @@ class DocumentReading:
             made[name] = created(name, known.get(name, {}), data, maker, cause, time)
         return made
 
-    @property
+    @cached_property
     def hearers(self) -> Hearers:
-        """Who hears the messages that say something new."""
-        return Hearers(list(self._created()), self.messages)
+        """Who hears the messages that say something new, and those that say what came of a sub-session."""
+        messages = [*self.messages, *(end.message for end in self.ends)]
+        return Hearers(list(self._created()), messages, sizes_of(self.ends))
 
     @property
     def inside(self) -> dict[str, list[SubSession]]:
@@ -302,14 +308,6 @@ def created(
         parent=parent,
         attributes=compact(rest) if rest else b"",
     )
-
-
-def _is_brought(call: Json, sub: SubSession) -> bool:
-    """Whether the result of its call brings the answer of a sub-session."""
-    result = answered(call, "", "", "")
-    if result is None:
-        return False
-    return not _is_before(result.time, sub.answered) or result.output.strip() == sub.words.strip()
 
 
 def _begun(made: AgentCreated, story: Story, after: str = "") -> Story:

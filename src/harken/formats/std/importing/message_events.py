@@ -103,40 +103,44 @@ def message_records(message: Any, names: MadeUpNames, main: str, all_hearers: He
     if sender:
         told.append(ToldRecord(events=(PieceOfText(message_id=name, agent_id=sender, time=time, content=words),)))
     if missed:
-        why = f"a message to {missed} agents is in the transcript of none of them: that would be too much"
-        told.append(ToldRecord(events=(unread(message, why, name + HEARD, main),)))
-    is_one = hearers == [agent_named(message, "to_agent")]
+        told.append(_unheard(message, missed, name, main))
     for hearer in hearers:
-        heard = Prompt(
-            message_id=name + HEARD if is_one else f"{name}{HEARD}:{hearer}",
-            agent_id=hearer,
-            time=time,
-            substance=name if sender else None,
-            content=f"[{sender}]: {words}" if is_name(sender) else words,  # as agents hear each other in a session log
-            source="injected",
-            origin="agent",
-        )
-        told.append(ToldRecord(events=(heard,)))
+        heard = _heard(message, hearer, name, words)
+        told.append(ToldRecord(events=(heard.replace(substance=name if sender else None),)))
     return told
 
 
-def heard_answer(message: Json, answer: str, words: str, names: MadeUpNames) -> ToldRecord:
-    """A completion that brings the one that hears it the answer of a sub-session: in the words of the answer, which is
-    a record of its own, or in others that come from it."""
-    sender, hearer = (agent_named(message, side) for side in ("from_agent", "to_agent"))
-    said = _first_words(message) or words
+def end_records(message: Json, answer: str, words: str, hearers: Iterable[str], names: MadeUpNames) -> list[ToldRecord]:
+    """A completion for those whom it alone brings the answer of a sub-session: in the words of the answer, which is a
+    record of its own, or in others that come from it. Where there is no answer, it says how the work ended."""
+    name = names.give(id_of(message.get("message_id")) or "message")
+    said = _first_words(message) or words or words_of(message)
     is_same = said.strip() == words.strip()
-    heard = Prompt(
-        message_id=names.give(id_of(message.get("message_id")) or "message") + HEARD,
+    substance, cause = (answer or None, None) if is_same else (None, answer or None)
+    events = (_heard(message, hearer, name, said) for hearer in hearers)
+    return [ToldRecord(events=(event.replace(substance=substance, cause=cause),)) for event in events]
+
+
+def unheard_end(message: Json, missed: int, names: MadeUpNames, main: str) -> ToldRecord:
+    """A completion that is too much for all that should have heard it."""
+    return _unheard(message, missed, names.give(id_of(message.get("message_id")) or "message"), main)
+
+
+def _heard(message: Json, hearer: str, name: str, words: str) -> Prompt:
+    sender, is_one = agent_named(message, "from_agent"), hearer == agent_named(message, "to_agent")
+    return Prompt(
+        message_id=name + HEARD if is_one else f"{name}{HEARD}:{hearer}",
         agent_id=hearer,
         time=instant(message, "timestamp"),
-        substance=answer if is_same else None,
-        cause=None if is_same else answer,
-        content=f"[{sender}]: {said}" if is_name(sender) else said,
+        content=f"[{sender}]: {words}" if is_name(sender) else words,  # as agents hear each other in a session log
         source="injected",
         origin="agent",
     )
-    return ToldRecord(events=(heard,))
+
+
+def _unheard(message: Json, missed: int, name: str, main: str) -> ToldRecord:
+    why = f"a message to {missed} agents is in the transcript of none of them: that would be too much"
+    return ToldRecord(events=(unread(message, why, name + HEARD, main),))
 
 
 def words_of(message: Json) -> str:

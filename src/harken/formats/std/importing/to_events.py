@@ -23,6 +23,7 @@ from harken.formats.std.parts import inner, instant, text
 
 from .agent_part import SubSession
 from .document_events import COMPLETED, DocumentReading, created
+from .ends import ANSWER, told_line
 from .in_order import ToldRecord, in_order, side_by_side, with_heard
 from .message_events import message_records, sort_messages
 from .pieces import MadeUpNames, agent_named, compact, id_of
@@ -188,7 +189,8 @@ class ChainReading:
     def __init__(self, lines: list[Json], names: MadeUpNames) -> None:
         self._names = names
         subs = [line for line in lines if not _is_message(line)]
-        messages = sort_messages([line for line in lines if _is_message(line)], subs)
+        messages = sort_messages([line for line in lines if _is_message(line) and ANSWER not in line], subs)
+        self._ends = [line for line in lines if _is_message(line) and ANSWER in line]
         answers = messages.answers
         self._subs = [SubSession(sub, names, answers.get(id_of(sub.get("sub_session_id")), "")) for sub in subs]
         self._messages = messages.told
@@ -214,6 +216,7 @@ class ChainReading:
         told = [
             record for message in self._messages for record in message_records(message, self._names, self.main, hearers)
         ]
+        told += [record for line in self._ends for record in told_line(line, self.main, self._names)]
         if not any(sub.is_told for sub in self._subs):
             story = with_heard(story, [one for one in told if not self.main or one.events[0].agent_id == self.main])
         begun = self._subs and not any(isinstance(e, AgentCreated) for record in story for e in record.events)
@@ -230,8 +233,8 @@ PartReading = DocumentReading | ChainReading | UnreadPart
 
 def side_chains(data: bytes) -> dict[str, bytes]:
     """The agents inside a document, other than its own: of each its sub-sessions, the messages that repeat their tasks
-    and ends (an answer may stand there alone), and those it sent or heard that say something new, one JSON object to a
-    line."""
+    and ends (an answer may stand there alone), and those it sent or heard that say something new, or hand it what
+    another one did, one JSON object to a line."""
     try:
         found = readings(data)
         return {agent: lines for one in found if isinstance(one, DocumentReading) for agent, lines in _chains(one)}
@@ -243,10 +246,16 @@ def _chains(reading: DocumentReading) -> Iterator[tuple[str, bytes]]:
     told: dict[str, list[Json]] = {}
     workers = {id(sub.data): sub.agent for sub in reading.subs if not sub.is_told}
     hearers = reading.hearers
+    ends = {id(end.message): end for end in reading.ends}
+    talking = {sub.agent for sub in reading.subs if sub.is_told}
     for message, sub in reading.repeats:
+        line = {key: value for key, value in message.items() if key != ANSWER}
         sides = {agent_named(message, "from_agent"), *hearers.of(message)}
         for agent in sides if sub is None else {workers.get(id(sub), "")}:
-            told.setdefault(agent, []).append(message)
+            told.setdefault(agent, []).append(line)
+        if (end := ends.get(id(message))) is not None:
+            for agent in set(end.hearers(hearers)) - talking:
+                told.setdefault(agent, []).append(end.line())
     for agent, subs in reading.inside.items():
         lines = [*(sub.data for sub in subs), *told.get(agent, [])]
         yield agent, b"".join(compact(line) + b"\n" for line in lines)
