@@ -81,10 +81,14 @@ def test_an_orchestrator_that_is_named_by_a_text_does_not_become_a_participant()
     assert names == [one["agent_id"] for one in made["collaboration"]["participants"]]
 
 
-def test_a_message_to_everybody_makes_no_agent_of_that_name_and_becomes_one_to_each() -> None:
+@pytest.mark.parametrize(
+    "everybody",
+    ["all", {"agent_id": "all"}, {"agent_id": "所有人", "agent_type": "broadcast"}, [{"agent_id": "team"}]],
+)
+def test_a_message_to_everybody_makes_no_agent_of_that_name_and_becomes_one_to_each(everybody: Any) -> None:
     document = multi()
     document["collaboration"]["participants"] = ["builder", "checker"]
-    told = {"message_id": "news", "sequence_number": 99, "to_agent": "all", "message_type": "feedback"}
+    told = {"message_id": "news", "sequence_number": 99, "to_agent": everybody, "message_type": "feedback"}
     document["messages"].append({**document["messages"][0], **told, "payload": {"content": "Begin."}})
 
     made, answer = repaired(document)
@@ -94,6 +98,17 @@ def test_a_message_to_everybody_makes_no_agent_of_that_name_and_becomes_one_to_e
     assert [("news", "builder"), ("news-2", "checker")] == [
         (one["message_id"], one["to_agent"]["agent_id"]) for one in made["messages"][-2:]
     ]
+
+
+def test_an_agent_that_is_called_all_stays_the_one_hearer_of_what_is_told_to_it() -> None:
+    document = multi()
+    document["collaboration"]["participants"].append({"agent_id": "all"})
+    told = {"message_id": "news", "sequence_number": 99, "to_agent": {"agent_id": "all"}, "message_type": "feedback"}
+    document["messages"].append({**document["messages"][0], **told, "payload": {"content": "Begin."}})
+
+    made, answer = repaired(document)
+
+    assert (True, "all", 5) == (answer.is_valid, made["messages"][-1]["to_agent"]["agent_id"], len(made["messages"]))
 
 
 def test_a_task_that_is_given_to_several_agents_stays_an_error() -> None:

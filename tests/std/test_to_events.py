@@ -831,7 +831,10 @@ def told_to(event: Event) -> str:
 # -- messages to several agents ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hearers", ["all", "*", ["builder", "checker"], [BUILDER, CHECKER]])
+@pytest.mark.parametrize(
+    "hearers",
+    ["all", "*", {"agent_id": "all"}, ["all"], [{"agent_id": "team"}], ["builder", "checker"], [BUILDER, CHECKER]],
+)
 def test_a_message_to_several_agents_is_heard_by_each_of_them(hearers: Any) -> None:
     document = multi()
     document["messages"].append(message("feedback", PLANNER, hearers, {"content": "Mind the clock."}))

@@ -67,10 +67,14 @@ class Hearers:
         if self._is_for_everybody(message):
             sender = agent_named(message, "from_agent")
             return [agent for agent in self._known if agent != sender]
-        named = message.get("to_agent")
-        each = named if isinstance(named, list) else [named]
-        return list(dict.fromkeys(filter(None, (agent_named({"to": one}, "to") for one in each))))
+        return _names(message)
 
     def _is_for_everybody(self, message: Json) -> bool:
-        named = agent_named(message, "to_agent")
-        return named in EVERYBODY and named not in self._called
+        return any(name in EVERYBODY and name not in self._called for name in _names(message))
+
+
+def _names(message: Json) -> list[str]:
+    """The hearers that a message names, each once."""
+    named = message.get("to_agent")
+    each = named if isinstance(named, list) else [named]
+    return list(dict.fromkeys(filter(None, (agent_named({"to": one}, "to") for one in each))))

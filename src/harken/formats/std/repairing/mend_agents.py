@@ -141,7 +141,15 @@ def agent(spot: Spot) -> bool:
     return False
 
 
+def _is_everybody(spot: Spot) -> bool:
+    """Whether the hearer of a message is a word for everybody: that is no agent, unless one is called so."""
+    name = text(spot.holder, "agent_id")
+    return ".to_agent" in spot.path and name in EVERYBODY and name not in _agents(spot.doc)
+
+
 def agent_type(spot: Spot) -> bool:
+    if _is_everybody(spot):
+        return False
     if spot.take(("type", "role", "agent_role", "name"), str):
         return True
     name = text(spot.holder, "agent_id")
@@ -206,7 +214,7 @@ def listed_agent(spot: Spot) -> bool:
     """An agent that speaks or works and is not listed: it took part."""
     found = inner(spot.doc.data, "collaboration").get("participants")
     made = identifier(spot.holder)
-    if not isinstance(found, list) or "agent_type" not in made:
+    if not isinstance(found, list) or "agent_type" not in made or _is_everybody(spot):
         return False
     listed = spot.doc.once("listed", lambda: {text(one, "agent_id") for one in values(found)})
     if made["agent_id"] in listed or made["agent_id"] == _leader(spot.doc):
