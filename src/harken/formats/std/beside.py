@@ -13,8 +13,20 @@ from .checking.rules import validate
 from .document import Document, Json, kind_of
 from .findings import OLD
 from .json_text import loads_kept
-from .models import MultiAgentSessionSummary
-from .parts import asked_of, error_words, inner, number, text, values, with_error
+from .models import CATEGORIES, MultiAgentSessionSummary
+from .parts import (
+    asked_of,
+    call_duration,
+    call_outcome,
+    error_words,
+    inner,
+    instant,
+    number,
+    text,
+    values,
+    with_error,
+    words_in,
+)
 from .summary import computed_summary
 
 _KEY = "x_harken_fields"
@@ -76,19 +88,27 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     records that they are; `annotations` are the records of its annotations."""
     fields = {key: value for key, value in data.items() if key not in _TOLD and value not in (None, [], {})}
     fields = {OLD + key if key in _OLDER else key: value for key, value in fields.items()}
-    if isinstance(summary := data.get("summary"), str) and summary.strip():
+    if not isinstance(summary := data.get("summary"), dict) and words_in(summary).strip():
         fields[OLD + "summary"] = summary
     recorded = _recorded(data)
     kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
     found = {
         "fields": fields,
         "summary": _said_otherwise(inner(data, "summary"), computed_summary(data)),
-        "agent": {key: value for key, value in inner(data, "agent").items() if key != "model_id"},
+        "agent": _agent(inner(data, "agent")),
         "annotations": annotations,
         "calls": {name: kept for name, kept in kept_calls.items() if kept},
     }
     kept = {key: value for key, value in found.items() if value}
     return {"type": "session_document", _KEY: kept} if kept else {}
+
+
+def _agent(agent: Json) -> Json:
+    """What is said of the agent beside its model."""
+    kept = {key: value for key, value in agent.items() if key != "model_id"}
+    if not isinstance(model := agent.get("model_id"), str | None):
+        kept[OLD + "model_id"] = model
+    return kept
 
 
 def _recorded(data: Json) -> dict[str, int]:
@@ -100,7 +120,7 @@ def _recorded(data: Json) -> dict[str, int]:
 
 def _call(call: Json, recorded: Mapping[str, int]) -> Json:
     """What a call says beside its arguments and the words of its result."""
-    kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL}
+    kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL} | _unread(call)
     given, output, info = inner(call, "input"), inner(call, "output"), inner(call, "subagent_info")
     if "params" in given:
         told = inner(given, "params").get("description")
@@ -111,12 +131,28 @@ def _call(call: Json, recorded: Mapping[str, int]) -> Json:
             kept["input"]["params"] = given["params"]
     kept["output"] = {key: value for key, value in output.items() if key not in _OF_OUTPUT}
     kept["output"] |= _words_of(output)
+    if output.get("status") not in (None, "") and not call_outcome({"status": output["status"]}):
+        kept["output"][OLD + "status"] = output["status"]
     count = recorded.get(text(info, "sub_session_id")) or recorded.get(text(call, "call_id"))
     of_agent = _OF_AGENT if count else {"sub_session_id"}
     kept["subagent_info"] = {
         key: value for key, value in info.items() if key not in of_agent and (key, value) != ("tool_uses", count)
     }
     return {key: value for key, value in kept.items() if value not in (None, {})}
+
+
+def _unread(call: Json) -> Json:
+    """What a call says in its fields that cannot be read there, so that no event tells it."""
+    is_read = {
+        "call_id": isinstance(call.get("call_id"), str | int),
+        "tool_name": isinstance(call.get("tool_name"), str),
+        "tool_category": call.get("tool_category") in CATEGORIES,
+        "started_at": instant(call, "started_at") is not None,
+        "ended_at": instant(call, "ended_at") is not None,
+        "duration_ms": call_duration(call) is not None,
+        "subagent_info": isinstance(call.get("subagent_info"), dict),
+    }
+    return {OLD + key: call[key] for key, known in is_read.items() if not known and call.get(key) not in (None, "")}
 
 
 def _words_of(output: Json) -> Json:

@@ -42,6 +42,24 @@ def text(value: object, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def words_in(value: object, depth: int = 3) -> str:
+    """The words of what should be a text: a number as its digits, the lines or parts of a list, what an object has
+    under a name for words. Empty where something in it has none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 10**30:
+        return str(value)
+    if isinstance(value, dict):
+        return next((said for key in _WORDS if isinstance(said := value.get(key), str) and said.strip()), "")
+    if not isinstance(value, list) or not depth:
+        return ""
+    lines = [words_in(one, depth - 1) for one in value]
+    return "\n".join(lines) if all(lines) else ""
+
+
+_WORDS = ("text", "content", "prompt", "message", "original", "raw", "value", "description")
+
+
 def number(value: object) -> float | None:
     """A number that is one: not a flag, and none that a calculation would trip over."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e15:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from harken import clock
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
 from harken.formats.std.beside import beside_of
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import Hearers
-from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, over, participants, values
+from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, over, participants, values, words_in
 from harken.formats.std.skeleton import skeleton_of
 from harken.formats.std.spellings import known_status
 
@@ -20,7 +21,7 @@ from .ends import SubSessionEnd, sizes_of, told_ends
 from .in_order import Story, ToldRecord, in_order, records_of, side_by_side, with_heard
 from .listed_twice import with_owners
 from .message_events import agents_named, is_end, message_records, sort_messages
-from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+from .pieces import MadeUpNames, compact, id_of, kind_word, session_name, text_of, unread
 
 MAIN = "main"
 """The agent of a document that names none, as the standard's own migration calls it."""
@@ -156,7 +157,25 @@ class DocumentReading:
         story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
         remarks = self._annotations()
         kept = self._skeleton([event.message_id for event in remarks])
-        return _begun(created, [*story, *self._bad, *records_of([*remarks, *kept, *ended])])
+        unread_fields = self._unread_fields(has_end=any(isinstance(event, System) for event in ended))
+        return _begun(created, [*story, *self._bad, *records_of([*unread_fields, *remarks, *kept, *ended])])
+
+    def _unread_fields(self, *, has_end: bool) -> list[Event]:
+        """What stands at the top of the document and is told by nothing else, since it is of another type."""
+        found: list[Event] = []
+        for key, is_read in (
+            ("session_id", lambda value: bool(session_name(value))),
+            *((key, lambda value: isinstance(value, str)) for key in ("user_prompt", "task_title", "task_description")),
+            *((key, lambda value: clock.parse_instant(value) is not None) for key in ("created_at", "completed_at")),
+            ("status", lambda value: known_status(value) is not None or (has_end and isinstance(value, str))),
+            ("agent", lambda value: isinstance(value, dict | str)),
+            ("summary", lambda value: isinstance(value, dict) or bool(words_in(value))),
+        ):
+            value = self.data.get(key)
+            if value not in (None, "", [], {}) and not is_read(value):
+                why = f"`{key}` is {kind_word(value)} that cannot be read there"
+                found.append(unread(value, why, self._names.give(key), self.main))
+        return found
 
     def _asked(self) -> list[Event]:
         """What was to be done. Where nobody wrote down what the user said, the title of the task tells, without which
@@ -175,9 +194,9 @@ class DocumentReading:
         time, status, summary = over(self.data), self.data.get("status"), self.data.get("summary")
         if isinstance(summary, dict):
             summary = self.data.get(OLD + "summary")
-        if isinstance(summary, str) and summary.strip():
+        if (words := words_in(summary)).strip():
             name = self._names.give("summary")
-            found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(summary)))
+            found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(words)))
         known = known_status(status)
         if time is not None or known in ("success", "failed") or (found and known):
             name = self._names.give("completed")

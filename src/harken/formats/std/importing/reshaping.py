@@ -9,6 +9,7 @@ from harken.formats.std.parts import ARGUMENTS, CALL_ENDS, CALL_IDS, CALL_STARTS
 from harken.formats.std.spellings import known_time, plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
+_TEXTS = ("user_prompt", "task_title", "task_description")
 _OF_SUB = frozenset({"agent"})
 _AGENTS = ("from_agent", "to_agent")
 _OF_MESSAGE = frozenset({*_AGENTS, "message_type"})
@@ -33,6 +34,8 @@ def _is_odd(document: Document) -> bool:
     data = document.data
     if any(isinstance(data.get(key), dict) for key in _LISTS) or any(key != plain_key(key) for key in data):
         return True
+    if any(not isinstance(data.get(key), str | None) for key in _TEXTS) or isinstance(data.get("agent"), list):
+        return True
     subs = values(data.get("sub_sessions"))
     if any(map(_is_odd_sub, subs)) or _is_spelled(data, _OF_SESSION):
         return True
@@ -43,7 +46,8 @@ def _is_odd(document: Document) -> bool:
             or any(isinstance(message[key], str) for key in _AGENTS)
         ):
             return True
-    if isinstance(inner(data, "collaboration").get("orchestrator"), list):
+    team = inner(data, "collaboration")
+    if isinstance(team.get("orchestrator"), list) or not isinstance(team.get("participants"), list | None):
         return True
     calls = values(data.get("tool_calls"))
     if any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from harken.formats.std import parts
@@ -124,7 +125,13 @@ def participants(spot: Spot) -> bool:
         entries = {key: one if isinstance(one, dict) else {"description": one} for key, one in said.items()}
         made = [{"agent_id": key, "agent_type": key, **one} for key, one in entries.items()]
         return spot.put(made, "its entries, each with the name under which it stood", keep=True)
-    return isinstance(said, str) and spot.put([said], "the only entry")
+    if not isinstance(said, str) or not (names := [name for one in _BETWEEN.split(said) if (name := one.strip())]):
+        return False
+    return spot.put(names, "the only entry" if len(names) == 1 else "the names in it")
+
+
+_BETWEEN = re.compile("[,;、，；\n]")
+"""What stands between the names in a text."""
 
 
 def agent(spot: Spot) -> bool:

@@ -16,7 +16,7 @@ from harken.formats.std.models import (
     StdObject,
     output_model,
 )
-from harken.formats.std.parts import inner, text
+from harken.formats.std.parts import inner, text, words_in
 from harken.formats.std.spellings import known_word
 
 from .mending import Spot, path_steps
@@ -44,8 +44,10 @@ def _as_type(spot: Spot, info: inspect.Type) -> bool:
     match info:
         case inspect.StrType() if isinstance(said, (int, float)) and not isinstance(said, bool):
             return abs(said) < 10**_LONGEST and spot.put(str(said), "as text")
-        case inspect.StrType() if isinstance(said, list) and said and all(isinstance(one, str) for one in said):
-            return spot.put("\n".join(said), "one line for each")
+        case inspect.StrType() if isinstance(said, list) and (words := words_in(said)):
+            return spot.put(words, "one line for each", keep=not all(isinstance(one, str) for one in said))
+        case inspect.StrType() if isinstance(said, dict) and (words := words_in(said)):
+            return spot.put(words, "the words in it", keep=len(said) > 1)
         case inspect.IntType() | inspect.FloatType() if isinstance(said, str):
             return (number := _number(said, info)) is not None and spot.put(number, "as a number")
         case inspect.BoolType() if isinstance(said, str) and said.strip().lower() in ("true", "false", "yes", "no"):
