@@ -32,6 +32,28 @@ _SAID_ELSEWHERE = frozenset({"agent_id", "name", "model_id"})
 """What an event has a field of its own for."""
 
 
+_READ_AT_TOP = (
+    "session_id", "user_prompt", "task_title", "task_description", "created_at", "completed_at", "status", "agent",
+    "summary",
+)  # fmt: skip
+
+
+def _is_readable(key: str, value: Any) -> bool:
+    """Whether a field at the top of a document is of a type that events are made from."""
+    match key:
+        case "session_id":
+            return bool(session_name(value))
+        case "created_at" | "completed_at":
+            return clock.parse_instant(value) is not None
+        case "status":
+            return known_status(value) is not None
+        case "agent":
+            return isinstance(value, dict | str)
+        case "summary":
+            return isinstance(value, dict) or bool(words_in(value))
+    return isinstance(value, str)
+
+
 class DocumentReading:
     """A document on its way to events."""
 
@@ -163,16 +185,10 @@ class DocumentReading:
     def _unread_fields(self, *, has_end: bool) -> list[Event]:
         """What stands at the top of the document and is told by nothing else, since it is of another type."""
         found: list[Event] = []
-        for key, is_read in (
-            ("session_id", lambda value: bool(session_name(value))),
-            *((key, lambda value: isinstance(value, str)) for key in ("user_prompt", "task_title", "task_description")),
-            *((key, lambda value: clock.parse_instant(value) is not None) for key in ("created_at", "completed_at")),
-            ("status", lambda value: known_status(value) is not None or (has_end and isinstance(value, str))),
-            ("agent", lambda value: isinstance(value, dict | str)),
-            ("summary", lambda value: isinstance(value, dict) or bool(words_in(value))),
-        ):
+        for key in _READ_AT_TOP:
             value = self.data.get(key)
-            if value not in (None, "", [], {}) and not is_read(value):
+            is_ending = key == "status" and has_end and isinstance(value, str)
+            if value not in (None, "", [], {}) and not is_ending and not _is_readable(key, value):
                 why = f"`{key}` is {kind_word(value)} that cannot be read there"
                 found.append(unread(value, why, self._names.give(key), self.main))
         return found
