@@ -119,6 +119,12 @@ ARGUMENTS = ("params", "arguments", "args", "parameters")
 """Names of what stands in `input.params`, in a call without `input`."""
 
 
+SUB_NAMES = ("sub_agents", "subagents", "sub_agent_sessions", "subagent_sessions", "agent_sessions")
+"""Other names of `sub_sessions`."""
+SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})
+"""What a sub-session has, one of them at least; whoever has only an id and a type is named there."""
+
+
 def asked_of(given: Json) -> Any:
     """What a call was asked, by its `input`: its params, with the command that stands beside them; where there are
     none, with what it says that it is for."""

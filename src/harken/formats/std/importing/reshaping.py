@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from harken import clock
 from harken.formats.std.document import Document, Json
-from harken.formats.std.parts import ARGUMENTS, CALL_ENDS, CALL_IDS, CALL_STARTS, TOOL_NAMES, inner, text, values
+from harken.formats.std.parts import (
+    ARGUMENTS,
+    CALL_ENDS,
+    CALL_IDS,
+    CALL_STARTS,
+    SUB_NAMES,
+    TOOL_NAMES,
+    inner,
+    text,
+    values,
+)
 from harken.formats.std.spellings import known_time, plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
@@ -49,19 +59,22 @@ def _is_odd(document: Document) -> bool:
     team = inner(data, "collaboration")
     if isinstance(team.get("orchestrator"), list) or not isinstance(team.get("participants"), list | None):
         return True
-    calls = values(data.get("tool_calls"))
-    if any(
-        _is_odd_call(call) for listed in (calls, *(values(sub.get("tool_calls")) for sub in subs)) for call in listed
-    ):
+    calls = [values(data.get("tool_calls")), *(values(sub.get("tool_calls")) for sub in subs)]
+    if any(_is_odd_call(call) for listed in calls for call in listed):
         return True
-    return any(
-        key.startswith("sub") and isinstance(call[key], dict) for call in calls for key in call if key not in _OWN
-    )
+    return any(_holds_sub(data, key) for key in SUB_NAMES)
+
+
+def _holds_sub(holder: Json, key: str) -> bool:
+    """Whether a sub-session may stand under a key, in a place that the standard has not for it."""
+    return isinstance(holder.get(key), dict | list)
 
 
 def _is_odd_sub(sub: Json) -> bool:
     """Whether the agent, the task or the answer of a sub-session stands elsewhere."""
     task, output = sub.get("task"), sub.get("output")
+    if any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
+        return True
     if not sub.keys() >= _OF_SUB or _is_spelled(sub, ("started_at", "completed_at")):
         return True
     return (isinstance(task, dict) and not text(task, "description")) or (
@@ -74,7 +87,9 @@ def _is_odd_call(call: Json) -> bool:
         key not in call and any(isinstance(call.get(name), kind) for name in names) for key, names, kind in _ELSEWHERE
     ):
         return True
-    return _is_spelled(call, _TIMES)
+    return _is_spelled(call, _TIMES) or any(
+        key.startswith("sub") and _holds_sub(call, key) for key in call if key not in _OWN
+    )
 
 
 def _is_spelled(part: Json, keys: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Mending the ids of calls that are numbered anew in each sub-session."""
+"""Mending ids that stand twice: of calls that are numbered anew in each sub-session, and of messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,23 @@ from .mending import Mending, Spot, path_steps
 
 
 def repeated_id(spot: Spot) -> bool:
-    """A call with the id of another one: it is listed twice, or each sub-session counts its own."""
+    """A call with the id of another one: it is listed twice, or each sub-session counts its own. A message with such an
+    id gets another, where nobody replies to it."""
+    if path_steps(spot.path)[0] == "messages":
+        return _own_message_id(spot)
     return mark_nested(spot) or _own_call_id(spot)
+
+
+def _own_message_id(spot: Spot) -> bool:
+    messages = values(spot.doc.data.get("messages"))
+    answered = spot.doc.once("replies", lambda: {text(one, "reply_to") for one in messages})
+    name = spot.value
+    if name in answered or not isinstance(name, str):
+        return False
+    made = spot.doc.free_id(
+        "message", lambda number: f"{name}-{number + 1}", lambda: [text(one, "message_id") for one in messages]
+    )
+    return spot.put(made, "another message has the id, and nobody replies to it", derived=True)
 
 
 def _own_call_id(spot: Spot) -> bool:

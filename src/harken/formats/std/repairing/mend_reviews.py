@@ -32,7 +32,7 @@ _WEB = re.compile(r"\b[a-z]+://\S+")
 
 
 def finding(spot: Spot) -> bool:
-    """A finding that is a text: its description."""
+    """A finding, or a change that is asked for, which is a text: its description."""
     return isinstance(spot.value, str) and spot.put({"description": spot.value}, "the text is its `description`")
 
 
@@ -77,6 +77,31 @@ def category(spot: Spot) -> bool:
         if any(word in words or (not word.isascii() and any(word in one for one in words)) for word in telling.split()):
             return spot.put(name, "by its words", derived=True)
     return spot.value is None and spot.put("logic", "nobody said", derived=True)
+
+
+def change_id(spot: Spot) -> bool:
+    if spot.value is not None or spot.take(("id",), str):
+        return isinstance(spot.value, str)
+    name = spot.doc.free_id("change", "change-{:03}".format, lambda: _change_ids(spot.doc.data))
+    return spot.put(name, "made from its place", derived=True)
+
+
+def _change_ids(data: Json) -> list[Any]:
+    outputs = [inner(sub, "output") for sub in values(data.get("sub_sessions"))]
+    return [one.get("change_id") for output in outputs for one in values(output.get("required_changes"))]
+
+
+def change_priority(spot: Spot) -> bool:
+    """By the verdict: who does not approve asks for what is required; who does, leaves it to the other."""
+    verdict = text(_output(spot), "verdict")
+    if spot.value is not None or verdict not in ("approved", "changes_requested", "rejected"):
+        return False
+    word = "consider" if verdict == "approved" else "must_fix"
+    return spot.put(word, f"nobody said; the verdict is {verdict}", derived=True)
+
+
+def related_findings(spot: Spot) -> bool:
+    return spot.value is None and spot.put([], "none are named", derived=True)
 
 
 def description(spot: Spot) -> bool:
@@ -182,6 +207,11 @@ REVIEW: dict[str, Mender] = {
     "output.findings[].severity": severity,
     "output.findings[].category": category,
     "output.findings[].description": description,
+    "output.required_changes[]": finding,
+    "output.required_changes[].change_id": change_id,
+    "output.required_changes[].priority": change_priority,
+    "output.required_changes[].related_findings": related_findings,
+    "output.required_changes[].description": description,
     "output.changes": changed_files,
     "output.changes.files_created": file_list,
     "output.changes.files_modified": file_list,

@@ -7,8 +7,20 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.json_text import compact
 from harken.formats.std.models import LEVELS, STATUSES, TASK
-from harken.formats.std.parts import agent_kind, call_owners, inner, instant, objects, text, type_in, values
+from harken.formats.std.parts import (
+    SUB_FIELDS,
+    SUB_NAMES,
+    agent_kind,
+    call_owners,
+    inner,
+    instant,
+    objects,
+    text,
+    type_in,
+    values,
+)
 from harken.formats.std.spellings import known_word, plain_key
 
 from .mend_agents import agent, identifier, listed_agent, of_type
@@ -18,26 +30,69 @@ from .mending import Mender, Mending, Spot, path_steps
 
 
 def lift_nested(doc: Mending) -> bool:
-    """Sub-sessions that stand inside the calls that started them come to `sub_sessions`; whether there were any."""
+    """Sub-sessions that stand under another name, inside the calls that started them, or inside the sub-sessions that
+    did, come to `sub_sessions`; whether there were any."""
+    before = len(doc.changes)
+    doc.start_round()
+    _take_other_name(doc)
     subs = doc.data.get("sub_sessions") or []
     if not isinstance(subs, list):
-        return False
-    before = len(subs)
+        return len(doc.changes) > before
     for place, call in objects(doc.data.get("tool_calls")):
-        for key in [key for key in call if plain_key(key) in _INSIDE]:
-            if not isinstance(sub := call[key], dict) or _OF_SUB.isdisjoint(said_of := set(map(plain_key, sub))):
-                continue
-            if (name := text(call, "call_id")) and "triggered_by_call_id" not in said_of:
-                sub["triggered_by_call_id"] = name
-            subs.append(call.pop(key))
-            doc.data["sub_sessions"] = subs
-            said = f"`{key}` of `tool_calls[{place}]` stands here now, where the standard has it"
-            doc.tell("no-sub-session", f"sub_sessions[{len(subs) - 1}]", said)
-    return len(subs) > before
+        _lift_from_call(doc, subs, call, f"tool_calls[{place}]", "")
+    for place, sub in objects(subs):  # grows while it is walked through: what was inside may hold more
+        own = text(sub, "sub_session_id")
+        for at, call in objects(sub.get("tool_calls")):
+            _lift_from_call(doc, subs, call, f"sub_sessions[{place}].tool_calls[{at}]", own)
+        for key in [key for key in sub if plain_key(key) in _INSIDE]:
+            _lift(doc, subs, sub, key, f"sub_sessions[{place}]", {"parent_session_id": own})
+    return len(doc.changes) > before
 
 
-_INSIDE = ("sub_session", "subagent_session", "sub_agent_session")
-_OF_SUB = frozenset({"sub_session_id", "task", "tool_calls", "agent"})
+def _take_other_name(doc: Mending) -> None:
+    data = doc.data
+    for key in [key for key in data if plain_key(key) in SUB_NAMES] if not data.get("sub_sessions") else ():
+        held = list(data[key].values()) if isinstance(data[key], dict) else data[key]
+        if isinstance(held, list) and held and all(_is_sub(one) for one in held):
+            data["sub_sessions"] = data.pop(key)
+            doc.tell("no-sub-session", "sub_sessions", f"it stood under `{key}`: the name that the standard has")
+            return
+
+
+def _lift_from_call(doc: Mending, subs: list[Any], call: Json, where: str, parent: str) -> None:
+    for key in [key for key in call if plain_key(key) in _INSIDE]:
+        links = {"triggered_by_call_id": text(call, "call_id"), "parent_session_id": parent}
+        _lift(doc, subs, call, key, where, links)
+
+
+def _lift(doc: Mending, subs: list[Any], holder: Json, key: str, where: str, links: dict[str, str]) -> None:
+    """Put what an object holds under a key among the sub-sessions, with the links that its place tells. One that stands
+    there already, word for word, is not told twice."""
+    held = holder[key] if isinstance(holder[key], list) else [holder[key]]
+    if not held or not all(_is_sub(one) for one in held):
+        return
+    del holder[key]
+    known = doc.once("whole sub-sessions", lambda: {compact(one) for one in subs})
+    for sub in held:
+        if (whole := compact(sub)) in known:
+            doc.tell(
+                "no-sub-session", where, f"`{key}` of `{where}` is among the sub-sessions, too; it stands there alone"
+            )
+            continue
+        known.add(whole)
+        said_of = set(map(plain_key, sub))
+        sub.update({link: name for link, name in links.items() if name and link not in said_of})
+        subs.append(sub)
+        doc.data["sub_sessions"] = subs
+        said = f"`{key}` of `{where}` stands here now, where the standard has it"
+        doc.tell("no-sub-session", f"sub_sessions[{len(subs) - 1}]", said)
+
+
+def _is_sub(value: object) -> bool:
+    return isinstance(value, dict) and not SUB_FIELDS.isdisjoint(map(plain_key, value))
+
+
+_INSIDE = ("sub_session", "subagent_session", "sub_agent_session", "sub_sessions", *SUB_NAMES)
 
 # -- sub-sessions ------------------------------------------------------------------------------------------------------
 
