@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from harken.index.carried import Continuations
 from harken.repo import Repo
 from support.claude_lines import assistant, call, dump, result, user
 from support.indexes import digest, found
+from support.pi_lines import FILE, PiSession
+from support.pi_lines import SESSION as PI_SESSION
+from support.pi_lines import call as pi_call
+from support.pi_lines import line as pi_line
 from support.rollouts import Rollout, said
 
 FIRST, SECOND = "019b88e5-0000-7b90-8953-38fce393c653", "019b88e5-ffff-7b90-8953-38fce393c653"
@@ -246,3 +251,61 @@ class TestAResume:
         list(repo.import_sessions([ready.path]))
 
         assert [] == repo.search("project:shop runtime:codex harbour").hits
+
+
+class TestPiWithoutIds:
+    """pi's first version gave its entries no ids; whoever opens such a file gives them some."""
+
+    def old(self) -> PiSession:
+        made = PiSession(version=None).user("where is the walrus").answer("I look.", pi_call("t1"))
+        made.result("t1", "in the harbour").answer("In the harbour.", responseId="")
+        return made.entry("compaction", summary="The walrus.", firstKeptEntryIndex=1, tokensBefore=9).user("go on")
+
+    def rewritten(self) -> bytes:
+        """As pi rewrites it: each entry has an id, the rest is the same."""
+        header, *entries = [json.loads(line) for line in self.old().lines]
+        made, parent = [pi_line(header | {"version": 3})], None
+        for number, entry in enumerate(entries):
+            if entry.pop("firstKeptEntryIndex", None) is not None:
+                entry["firstKeptEntryId"] = f"{0:08x}"
+            made.append(pi_line({**entry, "id": f"{number:08x}", "parentId": parent}))
+            parent = f"{number:08x}"
+        return b"".join(made)
+
+    def figures(self, repo: Repo) -> tuple[Any, ...]:
+        *_, told = repo.stats([PI_SESSION])
+        queries = (
+            "SELECT human, responses, calls, compactions, input, output FROM sessions",
+            "SELECT role, count(*) FROM messages GROUP BY role ORDER BY role",
+            "SELECT tool, failed FROM calls",
+        )
+        return told.figures, *([tuple(row) for row in repo.sql(query).rows] for query in queries)
+
+    def test_a_file_that_pi_rewrote_with_ids_counts_once(self, repo: Repo, tmp_path: Path) -> None:
+        path = tmp_path / FILE
+        take_in(repo, path, self.old().data)
+        before = self.figures(repo)
+        more = pi_line(
+            {"type": "message", "id": "new00001", "parentId": "00000005", "timestamp": "2026-11-15T14:00:00.000Z"}
+            | {"message": {"role": "user", "content": "and the otter"}}
+        )
+        take_in(repo, path, self.rewritten())
+
+        assert before == self.figures(repo)
+        take_in(repo, path, self.rewritten() + more)
+        assert before[0].prompts.human + 1 == self.figures(repo)[0].prompts.human
+        assert [("human", "00000000")] == [one for one in found(repo.index, "walrus") if one[0] == "human"]
+        assert [] == copied(repo)
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+            assert digest(fresh) == digest(repo.index)
+
+    def test_a_resume_in_pi_that_gives_ids_has_nothing_a_second_time(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / FILE, self.old().data)
+        ready = repo.resume(PI_SESSION, "pi", cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+        repo.index.catch_up()
+
+        assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
+        assert [("bash", 1)] == [(group.key, group.spending.calls) for group in repo.usage()[0].groups("tool")]
+        assert 1 == len([role for role, _ in found(repo.index, "walrus") if role == "human"])

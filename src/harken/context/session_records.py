@@ -64,13 +64,15 @@ def session_records(store: Store, row: SessionRow) -> list[SessionRecord]:
 
     A record counts as told before where an earlier version has one of the same name or, where records are called after
     their places in the file, the same in the same place. Of such a one only the reports of requests are given again:
-    they count by ids of their own, and a copy may hold a later one."""
+    they count by ids of their own, and a copy may hold a later one. Where one version names its records and another
+    does not, the format says which of them are the same (`Format.unnamed_names`)."""
     return [record for record, _, _ in _told(store, row, frozenset())]
 
 
 def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     told: list[_Told] = []
     known: dict[str, list[Event]] = {}
+    named_later = _NamedLater()
     remembered = find_remembered(store, row)
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
@@ -83,8 +85,11 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
         for event in version.events:
             records.setdefault(event.message_id, []).append(event)
         again = {name for name in records.keys() & known.keys() if name and _is_same(name, records, known)}
+        told_before = named_later.told_before(version, [name for name in records if name not in known])
         for place, record in enumerate(by_record(version.events)):
             name = record[0].message_id
+            if name in told_before:
+                continue
             events = [event for event in record if _is_request(event)] if name in again else record
             carried = written.has(name, place) or version.inherited.has(name, place)
             shared = version.shared(name)
@@ -96,6 +101,34 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
                 told.append((SessionRecord(events=events, name=known_as, carried=carried, agent=agent), shared, maker))
         known |= records
     return told
+
+
+class _NamedLater:
+    """Finds records of one version of a session in another where only one of both names them: a program that opens an
+    older file may give its records names. Asked only of formats that say so (`Format.unnamed_names`)."""
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[str, bool], list[str]] = {}
+        """By what a record is called without a name, and whether it has one: the records that no other stands for."""
+
+    def told_before(self, version: _Version, names: Iterable[str]) -> set[str]:
+        """Which of a version's records those before have told; a record stands for one other."""
+        if version.unnamed is None:
+            return set()
+        found: set[str] = set()
+        new: list[tuple[tuple[str, bool], str]] = []
+        for name in filter(None, names):
+            is_named = not name.startswith("@")
+            if not (called := version.unnamed(name)):
+                continue
+            if left := self._left.get((called, not is_named)):
+                left.pop(0)
+                found.add(name)
+            else:
+                new.append(((called, is_named), name))
+        for key, name in new:
+            self._left.setdefault(key, []).append(name)
+        return found
 
 
 class _Makers:
@@ -198,6 +231,7 @@ class _Version:
     def __init__(self, store: Store, row: SessionRow, tip: str) -> None:
         self.events: list[Event] = []
         self.shared: Callable[[str], str] = str
+        self.unnamed: Callable[[str], str] | None = None
         self.inherited = Beginning()
         if tip:
             whole = everything(store, store.get_commit(tip))
@@ -205,6 +239,8 @@ class _Version:
             self.events = format.read(whole.bytes)
             own = _is_in_own_format(format, row.runtime)
             self.shared = _sharing(format if own else _format_of(row, format), whole.bytes if own else b"", _scope(row))
+            if own and row.older and format.unnamed_names is not None:
+                self.unnamed = format.unnamed_names(whole.bytes)
             self.inherited = _inherited(store, tip)
 
 

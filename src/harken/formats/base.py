@@ -154,6 +154,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
+    unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None
+    """From a record's name or place to what `shared_names` calls the record where it has no name, or nothing. Left out
+    where no program names the records of an older file afterwards: then nobody looks for such."""
     captured_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to that of the record of another program's session which was captured in it, as the index
     calls that one (its format, then its shared name); or nothing."""

@@ -68,7 +68,7 @@ def guarded(found: Format) -> Format:
         return call
 
     wrapped: dict[str, Any] = {"direct": {name: raising(write) for name, write in found.direct.items()}}
-    naming = ("shared_names", "captured_names", "delta_names")
+    naming = ("shared_names", "unnamed_names", "captured_names", "delta_names")
     others = ("join", "split", "context", "writer", "adopter", "places", *naming)
     for names, wrap in ((others, raising), (_READERS, opaque)):
         for name in names:

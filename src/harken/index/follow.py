@@ -8,7 +8,7 @@ record without a name can be called after its place: `commits."end"` says where 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from harken.analytics.transcript_rows import NO_ROWS, RowShape
 from harken.context import project_of
@@ -199,8 +199,11 @@ class Batch:
             family = self._rows.family(session, told) if session is not None else ""
             return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
         if format.shared_names is not None:
-            shared = format.shared_names(data)
-            return names._replace(shared=lambda name: f"{format.name} {found}" if (found := shared(name)) else "")
+            unnamed = format.unnamed_names(data) if format.unnamed_names is not None else None
+            return names._replace(
+                shared=_in_format(format, format.shared_names(data)),
+                unnamed=_in_format(format, unnamed) if unnamed is not None else None,
+            )
         if format.captured_names is not None:
             return names._replace(shared=format.captured_names(data))
         return names
@@ -342,6 +345,10 @@ class Batch:
                 ).fetchone()
                 said = rows.said_row(f"commit {commit.id}", rows.SUMMARY, notes[-1].value, commit.time)
                 self._rows.add([said], session, number[0] if number else None, commit.id)
+
+
+def _in_format(format: Format, called: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda name: f"{format.name} {found}" if (found := called(name)) else ""
 
 
 def _is_document(format: Format | None) -> bool:

@@ -86,6 +86,8 @@ class MessageRow(NamedTuple):
     """Where its content comes from: the other message, and `substance` or `cause`."""
     alike: str = ""
     """What it shares with all that say the same in one family of sessions, where records have no names."""
+    unnamed: int | None = None
+    """Its key in an older version of the session in which its record had no name; None where there can be none."""
 
 
 class EventText(NamedTuple):
@@ -124,6 +126,8 @@ class RecordNames(NamedTuple):
     """From a name to what copies of the record are called too, or nothing."""
     alike: Callable[[str], str] | None = None
     """From a name to what the record says, where only that tells a copy."""
+    unnamed: Callable[[str], str] | None = None
+    """From a name to what `shared` calls the record where it has no name, or nothing."""
 
 
 def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[MessageRow]:
@@ -152,6 +156,7 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
             key = key_of("", common, index)
         else:
             key = key_of(names.scope, record, index) if record else key_of(names.commit, "", number)
+        nameless = names.unnamed(name) if names.unnamed is not None and name and name[0] != "@" else ""
         if type(event) is ToolResult:
             tool = tools.take(event) or tool
         model = _model(event, models)
@@ -159,7 +164,7 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
         size, total = len(text), zlib.crc32(text.encode())
         yield MessageRow(
             key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, size, total,
-            text, more, flow, alike,
+            text, more, flow, alike, key_of("", nameless, index) if nameless else None,
         )  # fmt: skip
 
 

@@ -167,7 +167,10 @@ class RowWriter:
         first = self._next
         self._next += len(held)
         numbered = list(enumerate(held, first))
-        self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
+        self._insert([(n, one) for n, one in numbered if one.row.unnamed is None])
+        if any(one.row.unnamed is not None for one in held):  # those without names may be held beside them
+            numbered = [(n, self._as_before(one)) for n, one in numbered]
+            self._insert([(n, one) for n, one in numbered if one.row.unnamed is not None])
         new = {n for (n,) in self._db.execute("SELECT n FROM messages WHERE n >= ?", (first,))}
         added = [(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)]
         gone, self._gone = self._gone, set()
@@ -247,6 +250,22 @@ class RowWriter:
         )
 
     # -- what is there already ---------------------------------------------------------------------------------
+
+    def _insert(self, numbered: list[tuple[int, _HeldRow]]) -> None:
+        self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
+
+    def _as_before(self, one: _HeldRow) -> _HeldRow:
+        """A message under the key that it had while its record had no name, where it is there under that one."""
+        row = one.row
+        there = self._find(row.unnamed) if row.unnamed is not None else None
+        if row.unnamed is None or there is None or (there.sum, there.size) != (row.sum, row.size):
+            return one
+        is_unnamed = (there.record or "").startswith("@")
+        if is_unnamed and there.session == one.session:
+            self._db.execute("UPDATE messages SET record = ? WHERE n = ?", (row.record, there.n))
+        elif not is_unnamed and there.record != row.record:
+            return one  # another that says the same at the same moment
+        return one._replace(row=row._replace(key=row.unnamed))
 
     def _is_new(self, number: int, one: _HeldRow, key: int) -> bool:
         """Whether a message was not there, whose key may be: else it is the same again, has grown, or is a copy."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from harken.formats.base import Format
 
 from .context import context
-from .copies import record_names, shared_names
+from .copies import record_names, shared_names, unnamed_names
 from .read import iter_read, read_conversation
 from .records import CLAIMED_BY, claim, is_of_openclaw
 from .scan import scan, split
@@ -41,6 +41,7 @@ FORMAT = Format(
         "# AGENTS.md instructions",
     ),  # Codex says them in a prompt; pi puts the file before its model itself
     shared_names=shared_names,
+    unnamed_names=unnamed_names,
 )
 
 __all__ = [
