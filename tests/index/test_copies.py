@@ -16,6 +16,8 @@ from harken.index import StoreIndex
 from harken.index.carried import Continuations
 from harken.repo import Repo
 from support.claude_lines import assistant, call, dump, result, user
+from support.gemini_lines import SESSION as GEMINI_SESSION
+from support.gemini_lines import GeminiSession
 from support.indexes import digest, found
 from support.pi_lines import FILE, PiSession
 from support.pi_lines import SESSION as PI_SESSION
@@ -309,3 +311,27 @@ class TestPiWithoutIds:
         assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
         assert [("bash", 1)] == [(group.key, group.spending.calls) for group in repo.usage()[0].groups("tool")]
         assert 1 == len([role for role, _ in found(repo.index, "walrus") if role == "human"])
+
+
+class TestGeminiCli:
+    """Where it goes on with a document it writes the same messages into a file of lines."""
+
+    @pytest.mark.parametrize("first", [".json", ".jsonl"])
+    def test_a_session_in_both_shapes_has_each_message_once(self, repo: Repo, tmp_path: Path, first: str) -> None:
+        lines = GeminiSession(started=False).user("where is the walrus").tools("I look.", "in the harbour")
+        header, *records = [json.loads(line) for line in lines.lines]
+        *messages, _ = list({record["id"]: record for record in records if "id" in record}.values())
+        name = tmp_path / f"session-2026-01-02T00-00-{GEMINI_SESSION[:8]}.json"
+        files = {".json": json.dumps(header | {"messages": messages}).encode()}
+        grown = GeminiSession(started=False)
+        for message in messages:
+            grown.add(message)
+        files[".jsonl"] = grown.changed(sessionId=GEMINI_SESSION).user("and the otter").data
+        for suffix in sorted(files, key=lambda suffix: suffix != first):
+            take_in(repo, name.with_suffix(suffix), files[suffix])
+
+        query = "SELECT role, count(*) FROM messages WHERE role != 'title' GROUP BY role ORDER BY role"
+        counted = {"assistant": 1, "call": 1, "human": 2, "result": 1}
+        assert counted == dict(tuple(row) for row in repo.sql(query).rows)
+        assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
+        assert [] == copied(repo)

@@ -4,6 +4,7 @@ another program. The oracle is the program that held the conversation: its own l
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,27 @@ def _heard(line: dict[str, Any]) -> int:
     """What the model was told: some count what it knew already among it."""
     used = line["usage"]
     return int(used["input"] + used["cache_read"])
+
+
+@pytest.mark.parametrize("first", [".json", ".jsonl"])
+def test_a_document_that_gemini_cli_goes_on_with_in_a_file_is_told_once(lab: Lab, first: str) -> None:
+    with_version(lab, "gemini-json")
+    held = plain(lab, "gemini-cli")
+    lab.tools = BIN
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, "gemini-cli", NEXT, held.session)
+    chats = [path for path in lab.home.glob(".gemini/tmp/*/chats/session-*") if path.suffix in (".json", ".jsonl")]
+    for path in sorted(chats, key=lambda path: path.suffix != first):
+        harken(lab, "import", str(path))
+
+    assert {".json", ".jsonl"} == {path.suffix for path in chats}
+    told = Counter(item.kind for item in [*heard(lab, "gemini-cli"), Item("assistant", "Gladly.")])
+    rows = harken(lab, "sql", "SELECT role, count(*) AS count FROM messages GROUP BY role")
+    counts = {row["role"]: row["count"] for row in rows}
+    assert {kind: told[kind] for kind in ("assistant", "call", "result")} == {
+        kind: counts[kind] for kind in ("assistant", "call", "result")
+    }
+    assert told["user"] == counts["human"]
 
 
 def test_what_others_held_goes_on_in_kilo(lab: Lab) -> None:

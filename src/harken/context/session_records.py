@@ -258,7 +258,7 @@ def _format_of(row: SessionRow, format: Format) -> Format:
 def _sharing(format: Format, data: bytes, scope: str) -> Callable[[str], str]:
     if format.shared_names is not None:
         shared = format.shared_names(data)
-        return lambda name: f"{format.name} {found}" if (found := shared(name)) else ""
+        return lambda name: format.shared_as(shared(name))
     # Other sessions have other records under these names, but the agents inside a file have the file's.
     return lambda name: f"{scope} {name}" if name and not name.startswith("@") else ""
 

@@ -154,6 +154,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
+    names_as: str = ""
+    """The format that keeps the same records under the same names, where a program goes on in it with a file of this
+    one; empty where none does."""
     unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name or place to what `shared_names` calls the record where it has no name, or nothing. Left out
     where no program names the records of an older file afterwards: then nobody looks for such."""
@@ -162,6 +165,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     calls that one (its format, then its shared name); or nothing."""
     delta_names: Callable[[bytes], tuple[str, Callable[[str], str]]] | None = None
     """For a delta alone, where only what records say tells copies: what all descends from, and a record's content."""
+
+    def shared_as(self, name: str) -> str:
+        """A name that `shared_names` gave, as it is told from those of other formats; nothing for nothing."""
+        return f"{self.names_as or self.name} {name}" if name else ""
 
     @property
     def can(self) -> frozenset[str]:

@@ -199,11 +199,9 @@ class Batch:
             family = self._rows.family(session, told) if session is not None else ""
             return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
         if format.shared_names is not None:
-            unnamed = format.unnamed_names(data) if format.unnamed_names is not None else None
-            return names._replace(
-                shared=_in_format(format, format.shared_names(data)),
-                unnamed=_in_format(format, unnamed) if unnamed is not None else None,
-            )
+            names = names._replace(shared=_called(format, format.shared_names(data)))
+            unnamed = format.unnamed_names
+            return names if unnamed is None else names._replace(unnamed=_called(format, unnamed(data)))
         if format.captured_names is not None:
             return names._replace(shared=format.captured_names(data))
         return names
@@ -347,8 +345,8 @@ class Batch:
                 self._rows.add([said], session, number[0] if number else None, commit.id)
 
 
-def _in_format(format: Format, called: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda name: f"{format.name} {found}" if (found := called(name)) else ""
+def _called(format: Format, find: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda name: format.shared_as(find(name))
 
 
 def _is_document(format: Format | None) -> bool:

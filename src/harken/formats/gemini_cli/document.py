@@ -268,4 +268,5 @@ FORMAT = Format(
     runtime="gemini-cli",
     notices=NOTICES,
     shared_names=shared_names,
+    names_as="gemini-cli-v1",
 )
