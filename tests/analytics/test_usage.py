@@ -9,10 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harken.analytics.prices import packaged
+from harken.analytics.spending import price_of
 from harken.analytics.usage import UsageRow, total_tokens, usage_rows
 from harken.events import Event, Metric, Response, Tokens
 from harken.events.records import SessionRecord, by_record
-from harken.events.runs import AGENT, AGENTS, EMBEDDED, SO_FAR, TOTAL
+from harken.events.runs import AGENT, AGENTS, EMBEDDED, SEVERAL, SO_FAR, TOTAL
 from harken.events.tally import MICROS, SYNTHETIC, Tally
 from harken.formats import get
 from support.claude_lines import assistant, dump, user
@@ -117,3 +119,34 @@ def test_on_the_corpus_the_rows_add_up_to_the_tally_of_every_file() -> None:
 
             counts = [getattr(expected, name) or 0 for name in Tokens.__struct_fields__]
             assert counts == [getattr(found, name) or 0 for name in Tokens.__struct_fields__], path
+
+
+class TestOnlyTheOutput:
+    """Some programs tell of a request what came out of it, and at the end of a run what went into all of them."""
+
+    ANSWERED = Metric(output_tokens=7, api_id="r1", model="claude-sonnet-4-5", message_id="a")
+    WHOLE = Metric(input_tokens=100, scope=SEVERAL, api_id="w", model="claude-sonnet-4-5", message_id="w")
+
+    def partial(self, *told: Metric) -> list[bool]:
+        return [row.partial for row in usage_rows(records(told))]
+
+    def test_what_a_request_cost_is_unknown_while_nobody_says_what_went_into_it(self) -> None:
+        unnamed = self.ANSWERED.replace(api_id="")
+        for one in (self.ANSWERED, unnamed):
+            assert [True] == self.partial(one)
+            found = price_of(usage_rows(records([one])), packaged())
+            assert (None, {"claude-sonnet-4-5": 1}) == (found.usd_micros, found.unpriced)
+
+    def test_the_whole_at_the_end_of_a_run_says_it_for_those_before(self) -> None:
+        later = self.ANSWERED.replace(api_id="r2", message_id="b")
+
+        assert [False, False] == self.partial(self.ANSWERED, self.WHOLE)
+        assert [False, False, True] == self.partial(self.ANSWERED, self.WHOLE, later)
+        found = price_of(usage_rows(records([self.ANSWERED, self.WHOLE])), packaged())
+        assert (100 * 3 + 7 * 15, {}) == (found.usd_micros, found.unpriced)
+
+    def test_another_report_of_the_request_says_it(self) -> None:
+        told = self.ANSWERED.replace(input_tokens=1, message_id="b")
+
+        assert [False] == self.partial(self.ANSWERED, told)
+        assert [False] == self.partial(told, self.ANSWERED)

@@ -150,7 +150,14 @@ class TestTheScreen:
         assert 0 == done.code
         assert max(map(len, done.lines)) <= int(columns)
         assert len(done.lines) <= 36
-        for words in ("2026-03-03", "/work/one", OPUS[:12], "question 1", "Bash", "no price is known for nobody-knows"):
+        for words in (
+            "2026-03-03",
+            "/work/one",
+            OPUS[:12],
+            "question 1",
+            "Bash",
+            "nobody knows what requests of nobody-knows",
+        ):
             assert words in done.out
         assert "▁" in done.out or "█" in done.out
 
@@ -284,7 +291,7 @@ class TestTheScreen:
         page = run("stats", name(2)).out
         family = run("stats", name(1)).out
 
-        assert "no price is known for nobody-knows, 1 request" in page
+        assert "nobody knows what 1 request of nobody-knows cost" in page
         assert ">= $0.0008" in page  # the other half has no price
         assert ["$0.0008", "$0.0045", "$0.0053"] == [
             line.split()[1] for line in family.splitlines() if line.split()[0] == "price"

@@ -14,8 +14,10 @@ from harken.events import Tokens
 from harken.repo import Repo
 from harken.repo.counting import TotalFigures
 from support.claude_lines import assistant, call, dump, result, user
+from support.copilot_lines import SESSION, CopilotSession
 from support.double_counting import CASES, OPUS, Case, Used, answered, claude, name, said
 
+DAILY = "SELECT model, cost, unpriced FROM daily WHERE model != ''"
 RECORDED = Path(__file__).parents[1] / "recorded"
 SUMS = "SELECT sum(input), sum(output), sum(cache_read), sum(coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0))"
 
@@ -222,3 +224,35 @@ def test_a_day_says_what_stats_says(tmp_path: Path) -> None:
         ((requests, unpriced),) = repo.sql("SELECT sum(requests), sum(unpriced) FROM daily").rows
         assert (2, 0) == (requests, unpriced) == (whole.requests, len(whole.unpriced))
         assert [("/work/demo",)] == repo.sql("SELECT DISTINCT project FROM daily").rows
+
+
+class TestOnlyTheOutput:
+    """Copilot CLI before 1.0.70 says what went into its requests when it ends; one that was killed never says it."""
+
+    def test_a_session_that_was_killed_has_no_price(self, tmp_path: Path) -> None:
+        session = CopilotSession()
+        session.prompt("Hello?")
+        said = {"messageId": "m", "content": "Hello.", "model": "claude-sonnet-4-5", "outputTokens": 10}
+        session.add("assistant.message", said)
+        used = {"inputTokens": 1000, "outputTokens": 10, "cacheReadTokens": 0, "cacheWriteTokens": 0}
+        killed = session.data
+        session.add("session.shutdown", {"modelMetrics": {"claude-sonnet-4-5": {"usage": used}}})
+
+        assert (None, [("claude-sonnet-4-5", None, 1)], 1) == self.prices(tmp_path / "killed", killed)
+        assert (3150, [("claude-sonnet-4-5", 0.00315, 0)], 0) == self.prices(tmp_path / "ended", session.data)
+
+    def prices(self, folder: Path, data: bytes) -> tuple[Any, ...]:
+        """What the session cost, by model, and how many requests nobody knows the price of."""
+        path = folder / SESSION / "events.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+        (mine := folder / "mine.toml").write_text('[[model]]\nname = "claude-sonnet-4-5"\ninput = 3\noutput = 15\n')
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([path]))
+            (line,) = repo.stats([SESSION])
+            [found] = repo.usage()[0].groups("model")
+            assert line.price.usd_micros == found.spending.price_usd_micros
+            assert found == repo.usage(prices=str(mine))[0].groups("model")[0]
+            rows, same = (repo.sql(DAILY, prices=prices).rows for prices in ("", str(mine)))
+            assert rows == same
+            return line.price.usd_micros, [tuple(row) for row in rows], sum(line.price.unpriced.values())

@@ -65,7 +65,8 @@ class HeldIndex:
     def add_usage(self, number: int, row: tuple[Any, ...], *, counted: bool = True) -> None:
         marks = ", ".join("?" * len(row))
         self.db.execute(
-            f"INSERT INTO usage (key, api, nested, carried, counted, {COLUMNS}) VALUES (?, '', 0, 0, ?, {marks})",
+            f"INSERT INTO usage (key, api, partial, nested, carried, counted, {COLUMNS})"
+            f" VALUES (?, '', 0, 0, 0, ?, {marks})",
             (str(number), counted, *row),
         )
 

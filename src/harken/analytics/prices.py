@@ -143,7 +143,7 @@ class PriceList:
 
     def cost(self, row: UsageRow) -> int | None:
         """What a request cost, in units of which `MICRO` are a micro-dollar; None where that is unknown."""
-        if row.tokens == Tokens():
+        if row.tokens == Tokens() or row.partial:
             return None
         if not any((row.input, row.output, row.cache_read, row.cache_write)):
             return 0

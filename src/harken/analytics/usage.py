@@ -21,7 +21,7 @@ import msgspec
 from harken.events import Metric, Tokens
 from harken.events.base import LARGEST_COUNT
 from harken.events.records import SessionRecord
-from harken.events.runs import AGENTS, TOTAL
+from harken.events.runs import AGENTS, SEVERAL, TOTAL
 from harken.events.tally import SYNTHETIC, RequestUsage, Tally, money
 
 LOCAL = "@"
@@ -56,6 +56,8 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The session began with it and did not make it: it counts where it was made."""
     several: bool = False
     """Of several requests together, so that no price for long requests applies."""
+    partial: bool = False
+    """Nobody told what went into it, not even a whole: what came out is not all that it cost."""
 
     @property
     def cache_write(self) -> int | None:
@@ -112,6 +114,8 @@ class _Rows:
         self._model = ""
         """The model of the last request: a whole seldom says which one it is of."""
         self._models: dict[str, str] = {}
+        self._lacking: set[str] = set()
+        """The requests of which only the output was told, with no whole behind them that tells what went into them."""
         for record in records:
             self._take(record)
 
@@ -127,16 +131,21 @@ class _Rows:
             return
         alone = Tally()
         alone.metric(metric)
+        if metric.scope == SEVERAL and not _lacks(metric.tokens):
+            self._lacking.clear()
         agent = record.agent or metric.agent_id if metric.scope else record.agent
         for key, usage in alone.requests.items():
             known = self._told.get(key)
             if known is None or usage.beats(known.usage):
                 self._told[key] = _Told(self._time, agent, usage, metric)
+                (self._lacking.add if _lacks(usage.tokens) else self._lacking.discard)(key)
             self._model = usage.model or self._model
             self._models[_api(key)] = usage.model
         if not alone.requests and (alone.unnamed != Tokens() or alone.unnamed_cost is not None):
             key = f"{record.name or LOCAL} #{metric.index or len(self._unnamed)}"
             row = _row(key, alone.unnamed, metric, said_usd=alone.unnamed_cost)
+            if _lacks(alone.unnamed):
+                self._lacking.add(key)
             model = served_model(metric.model, metric.served)
             self._unnamed.append(msgspec.structs.replace(row, time=self._time, agent=agent, model=model))
 
@@ -145,7 +154,7 @@ class _Rows:
         stands = tally.run_stands()
         of_process = tally.run_cost is not None or tally.process_cost is not None
         requests = [row for row, usage in self._requests() if usage.agent or not stands]
-        unnamed = [] if stands else self._unnamed
+        unnamed = [] if stands else [self._weighed(row) for row in self._unnamed]
         if stands or of_process:  # what they say they cost is in what the process says
             unnamed = [msgspec.structs.replace(row, said_usd=None) for row in unnamed]
         return [*requests, *unnamed, *self._wholes(stands, of_process)]
@@ -156,7 +165,10 @@ class _Rows:
             row = _row(key, usage.tokens, told.metric, said_usd=usage.cost_usd)
             model = served_model(usage.model, told.metric.served)
             facts = {"time": told.time, "agent": told.agent, "model": model, "nested": usage.nested}
-            yield msgspec.structs.replace(row, api=_api(key), several=usage.several, **facts), usage
+            yield self._weighed(msgspec.structs.replace(row, api=_api(key), several=usage.several, **facts)), usage
+
+    def _weighed(self, row: UsageRow) -> UsageRow:
+        return msgspec.structs.replace(row, partial=True) if row.key in self._lacking else row
 
     def _wholes(self, stands: bool, of_process: bool) -> Iterator[UsageRow]:
         tally = self._tally
@@ -178,6 +190,11 @@ class _Rows:
             yield UsageRow(
                 key=f"{LOCAL}process", api=f"{LOCAL}process", time=self._time, said_usd=money(cost), several=True
             )
+
+
+def _lacks(tokens: Tokens) -> bool:
+    """Whether only what came out is told."""
+    return bool(tokens.output) and tokens.input is None and tokens.cache_read is None and tokens.cache_write is None
 
 
 def _row(key: str, tokens: Tokens, metric: Metric | None = None, *, said_usd: float | None = None) -> UsageRow:

@@ -291,7 +291,7 @@ def _draw_price(price: PriceAnswer, said: int | None, inset: str) -> None:
     )
     ui.row(f"{inset}price    {least}{_money(known)}{other}")
     for model, count in price.unpriced.items():
-        ui.row(f"{inset}         no price is known for {model or '(no model)'}, {ui.count(count, 'request')}")
+        ui.row(f"{inset}         nobody knows what {ui.count(count, 'request')} of {model or '(no model)'} cost")
     if price.unverified:
         ui.row(f"{inset}         the price was not checked of {', '.join(price.unverified)}")
 

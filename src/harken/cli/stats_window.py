@@ -76,7 +76,7 @@ def draw_remarks(total: UsageTotal) -> None:
         )
     if total.unpriced:
         names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
-        ui.fact("", f"no price is known for {names}", 0)
+        ui.fact("", f"nobody knows what requests of {names} cost", 0)
     if total.unverified:
         ui.fact("", f"the price was not checked of {', '.join(total.unverified)}", 0)
     if total.cost_usd_micros is not None:

@@ -36,9 +36,9 @@ MOST = 1 << 62
 """A cost that is larger cannot be, and would not fit."""
 _COLUMNS = (
     "session, key, api, time, model, agent, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning,"
-    " said_usd, cost, several, nested, carried, counted"
+    " said_usd, cost, several, partial, nested, carried, counted"
 )
-_INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
+_INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 19)})"
 _UNANSWERED = """
 SELECT said.agent, call_id, message, asked.time FROM calls AS asked JOIN messages AS said ON said.n = message
 WHERE asked.session = ? AND failed IS NULL AND call_id != '' AND asked.time IS NOT NULL
@@ -163,7 +163,7 @@ def _values(number: int, session: str, row: UsageRow, started: int | None) -> tu
         number, f"{row.key} {session}" if local else row.key, LOCAL if local else row.api,
         row.time if row.time is not None else started, row.model, row.agent, row.input, row.output, row.cache_read,
         row.cache_write_5m, row.cache_write_1h, row.reasoning, row.said_usd,
-        cost if cost is not None and cost < MOST else None, row.several, row.nested, row.carried,
+        cost if cost is not None and cost < MOST else None, row.several, row.partial, row.nested, row.carried,
         local and not row.carried,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harken.analytics.prices import PriceList
 
 _COST = "usage.cost"
-_TOLD = "usage.model, usage.time, usage.several"
+_TOLD = "usage.model, usage.time, usage.several, usage.partial"
 _TOKENS = "usage.input, usage.output, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h, usage.reasoning"
 _PRICED = f"own_price({_COST}, {_TOLD}, {_TOKENS})"
 """What a report costs: a function, since a copy of all reports would be made for every question."""
@@ -32,12 +32,14 @@ def _give_prices(connection: sqlite3.Connection, prices: PriceList) -> None:
 
     own: dict[str, bool] = {}
 
-    def own_price(cost: int | None, model: str, time: int | None, several: int, *tokens: int | None) -> int | None:
+    def own_price(
+        cost: int | None, model: str, time: int | None, several: int, partial: int, *tokens: int | None
+    ) -> int | None:
         if model not in own:
             own[model] = prices.names(model)
         if not own[model]:
             return cost
-        found = prices.cost(usage_row(model, time, tokens, several))
+        found = prices.cost(usage_row(model, time, tokens, several, partial))
         return found if found is not None and found < MOST else None
 
     connection.create_function("own_price", -1, own_price, deterministic=True)

@@ -158,6 +158,7 @@ CREATE TABLE usage (
   said_usd REAL,                                           -- what the runtime said that it cost, in dollars
   cost INTEGER,                                            -- at list price, in 1e-12 dollars; NULL where unknown
   several INTEGER NOT NULL,                                -- of several requests together
+  partial INTEGER NOT NULL,                                -- only what came out was told
   nested INTEGER NOT NULL,                                 -- told by another agent's record
   carried INTEGER NOT NULL,                                -- the session began with it
   counted INTEGER NOT NULL,                                -- of all reports of the request, the one that counts

@@ -33,7 +33,7 @@ PER = ("runtime", "template")
 SPLIT = ("project", "model", "runtime")
 _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _ROWS = f"""
-SELECT session, model, agent, time, several, {_TOKENS}
+SELECT session, model, agent, time, several, partial, {_TOKENS}
 FROM usage
 WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
 """
@@ -259,8 +259,8 @@ class Spent:
         """What the requests of models cost that somebody has prices of his own for."""
         sums: dict[tuple[Any, ...], tuple[int, int, int]] = {}
         values = (*self._window.values, msgspec.json.encode(models).decode())
-        for session, model, agent, time, several, *tokens in self._index.query(_ROWS, values):
-            row = usage_row(model, time, tokens, several)
+        for session, model, agent, time, several, partial, *tokens in self._index.query(_ROWS, values):
+            row = usage_row(model, time, tokens, several, partial)
             key = (session, model, agent, None if time is None else time // QUARTER)
             cost, unknown, known = sums.get(key, (0, 0, 0))
             found = prices.cost(row)
@@ -370,7 +370,7 @@ FROM sessions s LEFT JOIN figures f ON f.session = n
 """Of a session that is not in the store its sub-agents say which runtime and project it was."""
 
 
-def usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int) -> UsageRow:
+def usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int, partial: int) -> UsageRow:
     """A row of the table `usage`, as far as a price depends on it."""
     given, output, read, for_minutes, for_an_hour, reasoning = tokens
     return UsageRow(
@@ -384,6 +384,7 @@ def usage_row(model: str, time: int | None, tokens: Sequence[int | None], severa
         cache_write_1h=for_an_hour,
         reasoning=reasoning,
         several=bool(several),
+        partial=bool(partial),
     )
 
 
