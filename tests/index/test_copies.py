@@ -19,6 +19,7 @@ from support.claude_lines import assistant, call, dump, result, user
 from support.gemini_lines import SESSION as GEMINI_SESSION
 from support.gemini_lines import GeminiSession
 from support.indexes import digest, found
+from support.opencode_database import OpenCodeDatabase, text
 from support.pi_lines import FILE, PiSession
 from support.pi_lines import SESSION as PI_SESSION
 from support.pi_lines import call as pi_call
@@ -253,6 +254,31 @@ class TestAResume:
         list(repo.import_sessions([ready.path]))
 
         assert [] == repo.search("project:shop runtime:codex harbour").hits
+
+
+class TestAResumeInADatabase:
+    @pytest.mark.parametrize("room", [0, 50_000])
+    def test_what_was_carried_over_stands_once_however_much_room_the_rows_take(
+        self, repo: Repo, tmp_path: Path, room: int
+    ) -> None:
+        take_in(repo, tmp_path / "one.jsonl", claude("one", user("u1", "a0", "and the otter", 2)))
+        ready = repo.resume("one", "opencode", cwd=tmp_path, home=tmp_path / "home")
+        database = OpenCodeDatabase(tmp_path / "opencode.db")
+        database.take_in(Path(ready.path).read_bytes())
+        database.execute("UPDATE session SET title = ?", "T" * room)
+        list(repo.import_sessions([database.path]))
+        repo.index.catch_up()
+        for question in ("and the heron", "and the otter"):
+            database.turn(ready.session, question, text(f"{question}: here."))
+            list(repo.import_sessions([database.path]))
+            repo.index.catch_up()
+        database.close()
+
+        query = "SELECT role, count(*) FROM messages WHERE role != 'title' GROUP BY role ORDER BY role"
+        assert {"assistant": 3, "human": 4} == dict(tuple(row) for row in repo.sql(query).rows)
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+            assert digest(fresh) == digest(repo.index)
 
 
 class TestPiWithoutIds:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import sqlite3
 
 from harken.context.names import RESUMED_BRANCH
+from harken.context.readable import contents_of
 from harken.context.session_records import NATIVE, find_remembered
+from harken.context.walk import all_deltas, places
 from harken.errors import HarkenError
-from harken.store.base import Store
+from harken.events.records import by_record
+from harken.formats import find
+from harken.store.base import SessionRow, Store
 
 from .rows import MessageRow
 
@@ -74,7 +78,7 @@ class Continuations:
         return CarriedTexts(left, taken)
 
     def _remembered(self, session: str) -> tuple[int, str]:
-        """How many bytes of the session were written, and what session it goes on from."""
+        """Before which place of the session everything was written, and what session it goes on from."""
         if session not in self._before:
             self._before[session] = 0, ""  # whoever names themselves goes on from nobody
             self._before[session] = self._look(session)
@@ -85,12 +89,24 @@ class Continuations:
             name = self._store.find_name(RESUMED_BRANCH + session)
             row = self._store.find_session(session) if name is not None else None
             told = find_remembered(self._store, row) if row is not None else None
-            if name is None or told is None:
+            if name is None or row is None or told is None:
                 return 0, ""
             before = self._store.get_commit(name.target).session_id
             # A copy is known by its names, unless its source was carried over: that has only its texts.
             if told.tier == NATIVE and not self._remembered(before)[0]:
                 return 0, ""
-            return told.prefix, before
+            return told.prefix if told.records is None else self._behind(row, told.records), before
         except HarkenError:  # of a damaged row nothing is remembered
             return 0, ""
+
+    def _behind(self, row: SessionRow, records: int) -> int:
+        """The place behind so many records of a session whose bytes are not those that were written: a database has
+        rows for them."""
+        place = 0
+        for step, data in contents_of(self._store, all_deltas(self._store.walk(row.tip))[::-1]):
+            format = find(step.format)
+            if records <= 0 or format is None or isinstance(data, HarkenError):
+                break
+            records -= sum(1 for _ in by_record(format.read_delta(data)))
+            place += places(format, data)
+        return place
