@@ -256,6 +256,52 @@ class TestAResume:
         assert [] == repo.search("project:shop runtime:codex harbour").hits
 
 
+def forked(data: bytes, session: str, fork: str) -> bytes:
+    """The file as a program writes it that copies a session: what Harken noted about itself is gone."""
+    lines = []
+    for record in map(json.loads, data.splitlines()):
+        if record.pop("harken_origin", None) is not None and record["type"] == "harken-origin":
+            continue
+        if record["type"] == "session_meta":
+            record["payload"].pop("harken_origin")
+        line = json.dumps(record, separators=(",", ":")).replace(session, fork)
+        lines.append(line.replace('"originator"', f'"forked_from_id":"{session}","originator"'))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+class TestAForkOfAResume:
+    """What was carried to another runtime and forked there was said by the first of the three."""
+
+    MORE = (
+        assistant("a1", "a0", [call("c", "Read")], "m1", 2),
+        result("r1", "a1", "c", 3),
+        user("u2", "r1", "go on", 4),
+    )
+
+    @pytest.mark.parametrize("runtime", ["codex", "pi", "qwen-code"])
+    @pytest.mark.parametrize("order", [1, -1], ids=["the resume first", "the fork first"])
+    def test_has_nothing_a_second_time(self, repo: Repo, tmp_path: Path, runtime: str, order: int) -> None:
+        take_in(repo, tmp_path / "S.jsonl", claude("S", *self.MORE))
+        ready = repo.resume("S", runtime, cwd=tmp_path, home=tmp_path / "home")
+        path = Path(ready.path)
+        fork = ready.session[:-4] + "ffff"
+        other = path.with_name(path.name.replace(ready.session, fork))
+        other.write_bytes(forked(path.read_bytes(), ready.session, fork))
+        for each in (path, other)[::order]:
+            assert "failed" not in [one.status for one in repo.import_sessions([each])]
+            repo.index.catch_up()
+
+        assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
+        assert [("Read", 1)] == [(group.key, group.spending.calls) for group in repo.usage()[0].groups("tool")]
+        assert [("human", "u0")] == found(repo.index, "walrus")
+        assert [("human", "u2")] == [one for one in found(repo.index, "go on") if one[0] == "human"]
+        for session in (ready.session, fork):
+            assert 5 == len([one for one in copied(repo) if one[1:] == ("S", session)])
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+            assert digest(fresh) == digest(repo.index)
+
+
 class TestAResumeInADatabase:
     @pytest.mark.parametrize("room", [0, 50_000])
     def test_what_was_carried_over_stands_once_however_much_room_the_rows_take(

@@ -109,6 +109,11 @@ CREATE TABLE copies (
   "commit" INTEGER,
   PRIMARY KEY (message, session)
 ) WITHOUT ROWID;
+CREATE TABLE carried (                                     -- copies in another runtime, of which forks may make copies
+  key INTEGER PRIMARY KEY,                                 -- by which one is known there
+  message INTEGER NOT NULL
+);
+CREATE INDEX carried_by_message ON carried (message);
 CREATE TABLE sources (                                     -- where a session's words come from, its agents' included
   session TEXT PRIMARY KEY, recorded INTEGER NOT NULL, told INTEGER NOT NULL
 ) WITHOUT ROWID;

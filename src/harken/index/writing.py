@@ -15,6 +15,7 @@ HELD = 4 << 20
 """Characters of text that are held before they are written."""
 _COLUMNS = 'n, key, session, agent, role, tool, model, time, "commit", record, event, size, sum'
 _INSERT = f"INSERT OR IGNORE INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_MESSAGE = 'SELECT n, session, sum, size, "commit", record FROM messages'
 _COPY = (
     "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
@@ -25,7 +26,7 @@ _REOPEN = (
     " WHERE session IS ? AND call_id = ? AND (SELECT agent FROM messages WHERE n = message) IS ?"
 )
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
-BELOW = ("copies", "calls", "touched", "flow", "compactions")
+BELOW = ("copies", "carried", "calls", "touched", "flow", "compactions")
 """The tables whose rows belong to a message."""
 
 
@@ -60,6 +61,7 @@ class RowWriter:
         self._size = 0
         self._results: list[tuple[int, CallKey, rows.ResultRow]] = []
         """What calls came to, each with the number of rows that were held before it."""
+        self._has_carried = connection.execute("SELECT 1 FROM carried").fetchone() is not None
         self.removed = 0
         """How many messages were removed, since others took their places."""
         self._gone: set[int] = set()
@@ -127,7 +129,27 @@ class RowWriter:
                 own.append(row)
             else:
                 self._db.execute(_COPY, (n, session, row.record, commit))
+                self._call_also(n, row, session)
         return own
+
+    def _call_also(self, number: int, row: rows.MessageRow, session: int) -> None:
+        """A message was carried over into a session, in which it has a key too: a fork of that session says it again,
+        or has said it."""
+        key, known = row.key, self._carried(row.key)
+        for count in range(1 << 30) if row.alike else ():
+            key = rows.key_of(row.alike, str(count or ""), row.event)
+            if (known := self._carried(key)) in (None, number):
+                break
+        if known is not None:
+            return
+        there = self._find(key)
+        if there is not None and (there.session == session or (there.sum, there.size) != (row.sum, row.size)):
+            return
+        if there is not None:
+            self._db.execute(_COPY, (number, there.session, there.record, there.commit))
+            self.supersede(there.n, number)
+        self._db.execute("INSERT INTO carried VALUES (?, ?)", (key, number))
+        self._has_carried = True
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
         """Take what calls came to, behind the messages of the same commit; of several results of a call the first
@@ -252,7 +274,14 @@ class RowWriter:
     # -- what is there already ---------------------------------------------------------------------------------
 
     def _insert(self, numbered: list[tuple[int, _HeldRow]]) -> None:
-        self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
+        self._db.executemany(
+            _INSERT,
+            [
+                _values(n, one, one.row.key)
+                for n, one in numbered
+                if not one.row.alike and not (self._has_carried and self._carried(one.row.key))
+            ],
+        )
 
     def _as_before(self, one: _HeldRow) -> _HeldRow:
         """A message under the key that it had while its record had no name, where it is there under that one."""
@@ -333,9 +362,17 @@ class RowWriter:
         return True
 
     def _find(self, key: int) -> _There | None:
-        columns = 'n, session, sum, size, "commit", record'
-        found = self._db.execute(f"SELECT {columns} FROM messages WHERE key = ?", (key,)).fetchone()
+        found = self._db.execute(f"{_MESSAGE} WHERE key = ?", (key,)).fetchone()
+        if found is None and (number := self._carried(key)) is not None:
+            found = self._db.execute(f"{_MESSAGE} WHERE n = ?", (number,)).fetchone()
         return None if found is None else _There(*found)
+
+    def _carried(self, key: int) -> int | None:
+        """The message that is known by this key where it was carried to."""
+        if not self._has_carried:
+            return None
+        found = self._db.execute("SELECT message FROM carried WHERE key = ?", (key,)).fetchone()
+        return None if found is None else found[0]
 
     def _remove(self, number: int) -> None:
         """Drop a message whose text is another now. Its words stay, and lead nowhere."""
