@@ -10,6 +10,7 @@ import pytest
 import harken
 from harken.context import Tracker, TrackerSettings
 from harken.events import Error, Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.formats.codex_stream import CodexStreamReader
 from harken.index import StoreIndex
 from harken.repo import Repo
 from harken.store.base import SessionRow
@@ -18,6 +19,7 @@ from support.rollouts import THREAD, Rollout
 from support.sessions import ClaudeSession
 
 SECOND = 10**6
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 class Desk:
@@ -221,6 +223,33 @@ class TestCalls:
 
         assert 2 == len(desk.told("call"))
         assert 2 == len(desk.told("result"))
+
+
+class TestAgentsOfCodex:
+    """Its stream tells in other words than its file which agents were made, who was waited for, and what came of it."""
+
+    STREAM = RECORDED / "streams" / "codex-0.166.0-parallel-agents.jsonl"
+    FOLDER = RECORDED / "codex-0.166.0" / "parallel-agents" / "sessions"
+
+    @pytest.mark.parametrize("first", ["stream", "file"])
+    def test_calls_and_what_they_gave_back_are_there_once(self, desk: Desk, first: str) -> None:
+        reader = CodexStreamReader(run="1")
+        events = [event for line in self.STREAM.read_bytes().splitlines() for event in reader.feed(line)]
+        tracker = desk.tracker(reader.thread, "codex")
+        if first == "stream":
+            tracker.feed(events)
+            desk.repo.index.catch_up()
+        list(desk.repo.import_sessions([self.FOLDER]))
+        desk.repo.index.catch_up()
+        if first == "file":
+            tracker.feed(events)
+        tracker.close()
+        desk.repo.index.catch_up()
+
+        query = "SELECT role, count(*) FROM messages JOIN sessions USING (session) WHERE session = '{}' GROUP BY role"
+        counted = dict(tuple(row) for row in desk.repo.sql(query.format(reader.thread)).rows)
+        assert (4, 4, 2) == (counted["call"], counted["result"], counted["assistant"])
+        desk.told()
 
 
 def test_a_session_that_goes_on_elsewhere_keeps_what_it_has_of_the_run(

@@ -138,8 +138,8 @@ class CodexStreamReader:
 
     def _agents(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
         known = {key: value for key, value in item.items() if key not in ("id", "type", "status", "agents_states")}
-        output = dump(item.get("agents_states")).decode()
         failed = item.get("status") == "failed"
+        output = _given_back(text_of(item.get("tool")), item.get("agents_states"))
         return self._called(text_of(item.get("tool")), known, output, failed, fields, call_id, done)
 
     def _plan(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
@@ -157,6 +157,22 @@ class CodexStreamReader:
             after = {**fields, "index": len(events)}
             events.append(ToolResult(id=call_id, output=clean(output), is_error=failed, name=clean(name), **after))
         return events
+
+
+def _given_back(tool: str, states: Any) -> str:
+    """What a call about agents gave back, as the rollout has it: the agent that was made, or what became of those that
+    were waited for. Of other calls the stream tells only how the agents are."""
+    if not isinstance(states, dict) or not states:
+        return ""
+    if tool == "spawn_agent":
+        return "\n".join(dump({"agent_id": agent}).decode() for agent in states)
+    return dump({"status": {agent: _became(state) for agent, state in states.items()}}).decode()
+
+
+def _became(state: Any) -> Any:
+    """The state of an agent, as the rollout has it: its name alone, or with the agent's last words."""
+    status, message = (state.get("status"), state.get("message")) if isinstance(state, dict) else (state, None)
+    return {status: message} if isinstance(status, str) and message is not None else status
 
 
 _HANDLERS: dict[str, Callable[[CodexStreamReader, Record, Fields], list[Event] | None]] = {

@@ -55,6 +55,8 @@ _RECORDED_CALLS = f"SELECT s.call_id {_CALLS} AND c.call_id = ?2"
 _TOLD_CALLS = f"SELECT c.call_id {_CALLS} AND s.call_id = ?2"
 """What the one side calls a call that the other has under this id."""
 _WORD = re.compile(r"\w+")
+_SETTING = re.compile(r"-?[0-9.]+|true|false|")
+"""An argument of a call that is a number or a switch."""
 
 
 def is_recorded(commit: Commit) -> bool:
@@ -73,6 +75,8 @@ class _Said(NamedTuple):
     call_id: str
     tool: str
     words: tuple[str, ...]
+    needed: tuple[str, ...]
+    """Of a call, the words that a stream has too: it may leave out limits and switches, which are no words."""
 
 
 class _Pool:
@@ -252,9 +256,12 @@ def _said(row: rows.MessageRow, n: int, key: int, session: str) -> _Said:
     tool = more.tool if isinstance(more, rows.CallRow) else ""
     text = row.text.removeprefix(tool)
     words = tuple(_WORD.findall(text)) or tuple(text.split())
+    needed = words
+    if tool and (told := [line for line in text.splitlines() if not _SETTING.fullmatch(line)]):
+        needed = tuple(_WORD.findall("\n".join(told))) or words
     agent = row.agent or session.partition("/")[2]
     role = rows.HUMAN if row.role == rows.INJECTED else row.role  # who wrote a prompt is not for a stream to know
-    return _Said(n, key, role, agent, row.record or "", call_id, tool, words)
+    return _Said(n, key, role, agent, row.record or "", call_id, tool, words, needed)
 
 
 def _says(heard: _Said, told: _Said, *, is_named: bool) -> bool:
@@ -264,7 +271,7 @@ def _says(heard: _Said, told: _Said, *, is_named: bool) -> bool:
     if is_named or has_one_name:
         return _is_within(heard.words, told.words)
     if heard.role == rows.CALL:  # a stream may tell the shell too that the command was given to
-        return bool(told.words) and _is_within(told.words, heard.words)
+        return bool(told.needed) and _is_within(told.needed, heard.words)
     return heard.words == told.words
 
 

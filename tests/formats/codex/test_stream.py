@@ -81,7 +81,20 @@ def test_two_runs_of_one_thread_keep_their_calls_apart() -> None:
             '{"message":"no"}',
             True,
         ),
-        ('"type":"collab_tool_call","tool":"spawn_agent","prompt":"go","agents_states":{}', "spawn_agent", "{}", False),
+        ('"type":"collab_tool_call","tool":"spawn_agent","prompt":"go","agents_states":{}', "spawn_agent", "", False),
+        (
+            '"type":"collab_tool_call","tool":"spawn_agent","agents_states":{"t":{"status":"pending_init","message":null}}',
+            "spawn_agent",
+            '{"agent_id":"t"}',
+            False,
+        ),
+        (
+            '"type":"collab_tool_call","tool":"wait","agents_states":{"t":{"status":"completed","message":"Done."},'
+            '"u":{"status":"running","message":null},"v":7}',
+            "wait",
+            '{"status":{"t":{"completed":"Done."},"u":"running","v":7}}',
+            False,
+        ),
     ],
 )
 def test_a_tool(item: str, name: str, output: str, failed: bool) -> None:
