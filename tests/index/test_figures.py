@@ -16,6 +16,10 @@ from harken.repo.counting import TotalFigures
 from support.claude_lines import assistant, call, dump, result, user
 from support.copilot_lines import SESSION, CopilotSession
 from support.double_counting import CASES, OPUS, Case, Used, answered, claude, name, said
+from support.qwen_lines import SESSION as QWEN
+from support.qwen_lines import QwenSession
+from support.qwen_lines import answer as qwen_answer
+from support.qwen_lines import call as qwen_call
 
 DAILY = "SELECT model, cost, unpriced FROM daily WHERE model != ''"
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -256,3 +260,49 @@ class TestOnlyTheOutput:
             rows, same = (repo.sql(DAILY, prices=prices).rows for prices in ("", str(mine)))
             assert rows == same
             return line.price.usd_micros, [tuple(row) for row in rows], sum(line.price.unpriced.values())
+
+
+class TestAgentsOfQwenCode:
+    """A sub-agent's file names no model; the telemetry of the session that started it tells the same requests."""
+
+    @pytest.fixture(params=[1, -1], ids=["the session first", "the agent first"])
+    def repo(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Repo]:
+        agent, main = QwenSession(agent="general-purpose-c3"), QwenSession()
+        main.user("Look.").says(qwen_call("c3", "agent", prompt="SUB: look")).result(qwen_answer("c3", "agent"))
+        main.asked(subagent_id="general-purpose-c3", subagent_name="general-purpose").says("It is back.")
+        agent.user("SUB: look").says("SUB: done")
+        for record in agent.records:
+            record.pop("model", None)
+        project = tmp_path / "projects" / "-home-me-proj"
+        files = {
+            project / "chats" / f"{QWEN}.jsonl": main.data,
+            project / "subagents" / QWEN / "agent-general-purpose-c3.jsonl": agent.data,
+        }
+        with harken.open("memory:") as repo:
+            for path, data in list(files.items())[:: request.param]:
+                path.parent.mkdir(parents=True)
+                path.write_bytes(data.replace(b"test-model", b"claude-sonnet-4-5"))
+                list(repo.import_sessions([path]))
+                repo.index.catch_up()
+            yield repo
+
+    def test_its_requests_are_of_the_model_that_answered_and_have_a_price(self, repo: Repo) -> None:
+        [group] = repo.usage()[0].groups("model")
+        *_, line = repo.stats([QWEN])
+
+        assert ("claude-sonnet-4-5", 3) == (group.key, group.spending.requests)
+        assert {} == group.spending.unpriced == line.price_with_agents.unpriced
+        assert group.spending.price_usd_micros == line.price_with_agents.usd_micros
+        assert {"claude-sonnet-4-5"} == line.with_agents.models.keys()
+        assert ["claude-sonnet-4-5"] == [model for agent in line.agents for model in agent.figures.models]
+
+    def test_they_are_the_agents_and_not_the_sessions_own(self, repo: Repo) -> None:
+        *_, line = repo.stats([QWEN])
+        sums = "SELECT input, output FROM sessions ORDER BY input"
+
+        assert (2, [1], 3) == (
+            line.figures.requests,
+            [agent.figures.requests for agent in line.agents],
+            line.with_agents.requests,
+        )
+        assert [(60, 7), (120, 14)] == [tuple(row) for row in repo.sql(sums).rows]

@@ -17,7 +17,8 @@ So the answer does not depend on the order in which sessions came, and the sum o
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -30,6 +31,7 @@ from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
 
+from .priced import usage_row
 from .rows import results
 
 MOST = 1 << 62
@@ -59,6 +61,13 @@ SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_writ
        coalesce(s.runtime, '') IN ('std-001', 'std-008') AS written,
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
 FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carried
+"""
+
+
+_EMBEDDED_MODELS = "SELECT DISTINCT model FROM usage WHERE api = ? AND nested AND NOT carried"
+_UNNAMED_MODELS = """
+SELECT session, key, time, several, partial, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning
+FROM usage WHERE api = ? AND NOT nested AND model = ''
 """
 
 
@@ -179,5 +188,21 @@ def _settle(connection: sqlite3.Connection, api: str) -> None:
             best[key] = (rank, session)
     seen = any(not rank[0] for rank, _ in best.values())
     counted = {(session, key) for key, (rank, session) in best.items() if not (rank[0] and seen)}
+    _name_models(connection, api, reports)
     changed = [(report[:2] in counted, *report[:2]) for report in reports if (report[:2] in counted) != report[8]]
     connection.executemany("UPDATE usage SET counted = ? WHERE session = ? AND key = ?", changed)
+
+
+def _name_models(connection: sqlite3.Connection, api: str, reports: Sequence[tuple[Any, ...]]) -> None:
+    """Where an agent's own reports lack the model that answered, the one that those inside another's records name."""
+    if not any(nested for _, _, nested, *_ in reports):
+        return
+    models = {model for (model,) in connection.execute(_EMBEDDED_MODELS, (api,))}
+    if len(models) != 1 or not (model := models.pop()):
+        return
+    for session, key, time, several, partial, *tokens in connection.execute(_UNNAMED_MODELS, (api,)).fetchall():
+        cost = packaged().cost(usage_row(model, time, tokens, several, partial))
+        cost = cost if cost is not None and cost < MOST else None
+        connection.execute(
+            "UPDATE usage SET model = ?, cost = ? WHERE session = ? AND key = ?", (model, cost, session, key)
+        )

@@ -28,7 +28,7 @@ def make_views(connection: sqlite3.Connection, prices: PriceList | None = None) 
 
 def _give_prices(connection: sqlite3.Connection, prices: PriceList) -> None:
     from .figures import MOST
-    from .spending import usage_row
+    from .priced import usage_row
 
     own: dict[str, bool] = {}
 

@@ -17,7 +17,6 @@ import msgspec
 from harken import clock, ids
 from harken.analytics.activity import Peak, peak
 from harken.analytics.prices import MICRO, PriceList, micros
-from harken.analytics.usage import UsageRow
 from harken.context.chains import in_project
 from harken.events import Tokens
 from harken.events.base import LARGEST_COUNT
@@ -25,6 +24,7 @@ from harken.events.tally import NO_TOKENS
 
 from . import totals
 from .file import StoreIndex
+from .priced import usage_row
 from .totals import QUARTER
 
 DAY = 24 * 3600 * clock.SECOND
@@ -368,24 +368,6 @@ SELECT n, s.session, coalesce(runtime, {_BELOW.format(fact="runtime")}, ''),
 FROM sessions s LEFT JOIN figures f ON f.session = n
 """
 """Of a session that is not in the store its sub-agents say which runtime and project it was."""
-
-
-def usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int, partial: int) -> UsageRow:
-    """A row of the table `usage`, as far as a price depends on it."""
-    given, output, read, for_minutes, for_an_hour, reasoning = tokens
-    return UsageRow(
-        key="",
-        time=time,
-        model=model,
-        input=given,
-        output=output,
-        cache_read=read,
-        cache_write_5m=for_minutes,
-        cache_write_1h=for_an_hour,
-        reasoning=reasoning,
-        several=bool(several),
-        partial=bool(partial),
-    )
 
 
 def _hour(instant: int, ahead: int | None) -> tuple[int, int] | None:
