@@ -13,14 +13,14 @@ from typing import Any
 from harken.clock import parse_instant
 from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, join_parts
-from harken.events.tally import ATTACHED
+from harken.events.tally import ATTACHED as CAME_ALONG
 from harken.formats.kit.gemini import media_of, part_events, usage_of
 from harken.formats.kit.jsonl import Record, encode
 
 from .records import MODEL, NOTES, USER, text_of, words_of
 
 SESSION_CONTEXT, SUMMARY, HOOK, EDITOR, AGENT = "session_context", "compact_summary", "hook", "ide_context", "agent"
-REFERENCED = ATTACHED + "referenced_files"
+REFERENCED = CAME_ALONG + "referenced_files"
 NOTICES = frozenset({SESSION_CONTEXT, EDITOR})
 """Kinds of prompts by which Gemini CLI tells its model about its surroundings."""
 _OPENINGS = (
@@ -33,10 +33,11 @@ _OPENINGS = (
     ("System: Please continue.", "continue"),
     ("System: Potential loop detected.", "loop"),
 )
+_BEGINNINGS = tuple(opening for opening, _ in _OPENINGS)
 GUARD = "\u200b"
 """A part of its own that is put before words which the program would pass over: those that begin like a command."""
 _MEDIA = ("inlineData", "fileData")
-_ATTACHED = "\n--- Content from referenced files ---"
+ATTACHED = "\n--- Content from referenced files ---"
 """What stands between the words of a prompt and the files that they name."""
 _TOKENS = {
     "input": "promptTokenCount",
@@ -68,7 +69,9 @@ class Told:
 def origin_of(text: str) -> str:
     """What kind of injected text it is; empty for one that a person may have written."""
     head = text[:200].lstrip()
-    return next((origin for opening, origin in _OPENINGS if head.startswith(opening)), "")
+    if not head.startswith(_BEGINNINGS):
+        return ""
+    return next(origin for opening, origin in _OPENINGS if head.startswith(opening))
 
 
 def message_events(message: Record, told: Told, *, agent: bool = False, origin: str = "") -> Iterable[Event]:
@@ -156,7 +159,7 @@ def _typed(shown: object, parts: list[Any]) -> int:
     display = parts_of(shown)
     if 0 < len(display) < len(parts) and display == parts[: len(display)]:
         return len(display)
-    marks = (at for at, part in enumerate(parts) if isinstance(part, dict) and part.get("text") == _ATTACHED)
+    marks = (at for at, part in enumerate(parts) if isinstance(part, dict) and part.get("text") == ATTACHED)
     return next(marks, 0)
 
 
@@ -232,7 +235,12 @@ def calls_of(message: Record) -> list[Record]:
 def provider_id(call: Record) -> str:
     """The id of a call or of its answer as the provider knows it: the program puts the tool's name before it, and takes
     it away again when it sends it."""
-    return clean(text_of(call.get("id")).removeprefix(f"{text_of(call.get('name'))}__"))
+    return plain_id(text_of(call.get("id")), text_of(call.get("name")))
+
+
+def plain_id(given: str, name: str) -> str:
+    """The same of an id and the name of its tool."""
+    return clean(given.removeprefix(f"{name}__"))
 
 
 def call_id(message: Record, call: Record, place: int) -> str:

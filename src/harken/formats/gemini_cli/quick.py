@@ -13,10 +13,12 @@ import msgspec
 from harken.events.base import Count
 from harken.formats.kit.jsonl import Record
 
+from .messages import ATTACHED, GUARD
 from .records import LOOKED_AT, MODEL, USER
 
 _SHORT = 16
 _LISTED = b'{"$set":{"messages":['
+_ANSWERS = b'[{"functionResponse":'
 
 
 class QuickTokens(msgspec.Struct):
@@ -35,12 +37,12 @@ class QuickCall(msgspec.Struct):
 
     id: str
     name: str
-    status: str = ""
+    args: msgspec.Raw = msgspec.Raw(b"{}")
     result: msgspec.Raw = msgspec.Raw(b"null")
     agentId: str = ""
 
 
-class QuickMessage(msgspec.Struct):
+class QuickMessage(msgspec.Struct, rename={"rewind": "$rewindTo"}):
     """A message, its content as it stands."""
 
     id: str
@@ -52,6 +54,7 @@ class QuickMessage(msgspec.Struct):
     model: str = ""
     toolCalls: list[QuickCall] = []
     displayContent: msgspec.Raw = msgspec.Raw(b"")
+    rewind: msgspec.Raw | None = None
 
 
 class _Response(msgspec.Struct):
@@ -67,6 +70,15 @@ class _TextPart(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
 
+class _HeardPart(msgspec.Struct, forbid_unknown_fields=True):
+    text: str | None = None
+    inlineData: dict[str, msgspec.Raw] | None = None
+
+
+class _Errand(msgspec.Struct):
+    prompt: str = ""
+
+
 class _ListedMessages(msgspec.Struct):
     messages: list[msgspec.Raw]
     lastUpdated: str = ""
@@ -79,6 +91,8 @@ class _Change(msgspec.Struct, rename={"change": "$set"}, forbid_unknown_fields=T
 _message = msgspec.json.Decoder(QuickMessage).decode
 _results = msgspec.json.Decoder(list[_ResultPart]).decode
 _texts = msgspec.json.Decoder(tuple[_TextPart]).decode
+_heard = msgspec.json.Decoder(list[_HeardPart]).decode
+_errand = msgspec.json.Decoder(_Errand).decode
 _change = msgspec.json.Decoder(_Change).decode
 _text = msgspec.json.Decoder(str).decode
 _record = msgspec.json.Decoder(dict[str, Any]).decode
@@ -86,17 +100,17 @@ _record = msgspec.json.Decoder(dict[str, Any]).decode
 
 def message(line: bytes) -> QuickMessage | None:
     """The message that a line is, where it is one of the usual shape."""
-    if not line.startswith(b'{"id":"') or b'"$rewindTo"' in line:
+    if not line.startswith(b'{"id":"'):
         return None
     try:
         found = _message(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return found if found.type in (USER, MODEL) else None
+    return found if found.rewind is None and found.type in (USER, MODEL) else None
 
 
 def words(found: QuickMessage) -> str | None:
-    """What the model or a person says in one piece; None where the content is anything else."""
+    """What the model says in one piece; None where the content is anything else."""
     raw = bytes(found.content)
     try:
         return _text(raw) if raw.startswith(b'"') else _texts(raw)[0].text
@@ -104,8 +118,40 @@ def words(found: QuickMessage) -> str | None:
         return None
 
 
+def typed_words(found: QuickMessage) -> str | None:
+    """What a person typed, with or without pictures and files that come along; None where the content has anything
+    else in it."""
+    raw = bytes(found.content)
+    try:
+        if raw.startswith(b'"') and not len(found.displayContent):
+            return _text(raw)
+        parts = _heard(raw)
+        shown = _heard(found.displayContent) if len(found.displayContent) else []
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if any((part.text is None) is (part.inlineData is None) for part in parts) or shown != parts[: len(shown)]:
+        return None
+    texts = [part.text for part in parts]
+    typed = len(shown) if len(shown) < len(parts) else 0
+    if not typed and ATTACHED in texts:
+        typed = texts.index(ATTACHED)
+    if not parts or texts[0] == GUARD:
+        return None
+    return "\n".join(text for text in texts[: typed or None] if text is not None)
+
+
+def errand(call: QuickCall) -> str | None:
+    """What a sub-agent is sent for; None where that is not told in the usual way."""
+    try:
+        return _errand(call.args).prompt
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def results(found: QuickMessage) -> list[tuple[str, str]] | None:
     """The ids and tools of answers, where the content is nothing else."""
+    if not bytes(found.content).startswith(_ANSWERS):
+        return None
     try:
         parts = _results(found.content)
     except (msgspec.MsgspecError, UnicodeDecodeError):

@@ -19,7 +19,7 @@ from harken.formats.kit.scanning import LineScanner, remembered
 
 from . import quick
 from .cut import RULE, MessageCutter
-from .messages import AGENT, call_id, calls_of, origin_of, provider_id, thought_text
+from .messages import AGENT, call_id, calls_of, origin_of, plain_id, thought_text
 from .read import ASIDE, BOUNDARY, PROMPT, RESULT, SAID, MessageTeller, odd_events
 from .records import HEADER, LIST, MESSAGE, MODEL, TOUCHED, iter_lines, kind_of, messages_in, text_of, words_of
 
@@ -117,31 +117,45 @@ class _GeminiScanner(LineScanner[GeminiCounts, MessageCutter]):
 
     def _quick_model(self, found: quick.QuickMessage, start: int, end: int) -> bool:
         text = quick.words(found)
-        again = self.teller.is_present(found.id, SAID)
+        again = found.id == self.teller.told.id
         if text is None or (again and self.said):
             return False
-        calls = [(provider_id({"id": call.id, "name": call.name}), call) for call in found.toolCalls]
-        if not all(name and not call.agentId and call.name != SPAWN for name, call in calls):
-            return False
+        calls: list[tuple[str, quick.QuickCall, bool]] = []
+        for call in found.toolCalls:
+            name = plain_id(call.id, call.name)
+            if not name or (call.name == SPAWN and quick.errand(call) is None):
+                return False
+            calls.append((name, call, quick.is_answered(call)))
         if not again and (delta := self.cutter.before(start, SAID)):
             self._close((delta,))
-        states = [(name, quick.is_answered(call)) for name, call in calls]
-        self.cutter.put(start, end, SAID, found.timestamp, calls=states)
+        self.cutter.put(start, end, SAID, found.timestamp, calls=[(name, done) for name, _, done in calls])
         self.now.records += 1
+        for name, call, _ in calls:
+            if agent := named(call.agentId):
+                self.calls.setdefault(agent, name)
+            if call.name == SPAWN:
+                self.asks[name] = prompt_name(quick.errand(call) or "")
         self.teller.begin(SAID, found.id)
+        if self._count_said(found, text, calls):
+            self._note_time(found.timestamp)
+        return True
+
+    def _count_said(self, found: quick.QuickMessage, text: str, calls: list[tuple[str, quick.QuickCall, bool]]) -> bool:
+        """Count what is new in a message, and say whether anything is."""
         told, tally = self.teller.told, self.now.tally
-        if not told.count:
+        before = told.count
+        if not before:
             self._settle_said()
             self.counted = False
-        before = told.count
-        thoughts = list(filter(None, map(thought_text, found.thoughts)))
-        told.count += sum(told.thoughts[at : at + 1] != [thought] for at, thought in enumerate(thoughts))
-        told.thoughts = thoughts or told.thoughts
+        if found.thoughts:
+            thoughts = list(filter(None, map(thought_text, found.thoughts)))
+            told.count += sum(told.thoughts[at : at + 1] != [thought] for at, thought in enumerate(thoughts))
+            told.thoughts = thoughts or told.thoughts
         if text and told.texts[:1] != [text]:
             told.texts[:1] = [text]
             told.count += 1
             tally.response(found.model)
-        for name, call in calls:
+        for name, call, _ in calls:
             if name not in told.calls:
                 told.calls.add(name)
                 told.count += 1
@@ -150,20 +164,18 @@ class _GeminiScanner(LineScanner[GeminiCounts, MessageCutter]):
             told.tokens = figures
             told.count += 1
             tally.request(found.id, "", _usage(found.tokens, found.model))
-        for name, answered in states:
+        for name, _, answered in calls:
             if answered and name not in told.answered:
                 told.answered.add(name)
                 told.count += 1
                 if not self.counted:
                     tally.prompt(TOOL_RESULT)
                 self.counted = True
-        if told.count > before:
-            self._note_time(found.timestamp)
-        return True
+        return told.count > before
 
     def _quick_results(self, found: quick.QuickMessage, answers: list[tuple[str, str]], start: int, end: int) -> bool:
         """Answers that were told with their calls, as nearly all are."""
-        names = [provider_id({"id": call, "name": name}) for call, name in answers]
+        names = [plain_id(call, name) for call, name in answers]
         if not names or not all(name and name in self.teller.told.answered for name in names):
             return False
         self.cutter.put(start, end, RESULT, found.timestamp, answers=names)
@@ -172,8 +184,8 @@ class _GeminiScanner(LineScanner[GeminiCounts, MessageCutter]):
         return True
 
     def _quick_prompt(self, found: quick.QuickMessage, start: int, end: int) -> bool:
-        text = quick.words(found)
-        if text is None or len(found.displayContent) or (self.now.agent and not self.now.told):
+        text = quick.typed_words(found)
+        if text is None or (self.now.agent and not self.now.told):
             return False
         again = self.teller.is_present(found.id, PROMPT)
         if not again and (delta := self.cutter.before(start, PROMPT)):
