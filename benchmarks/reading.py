@@ -1,10 +1,12 @@
 """How fast each format of JSON lines is scanned for an import and read into events, against a bare `orjson.loads` of the
 same lines in the same run.
 
-One generated conversation is written in every format, so the lines are as long as real ones and alike for all. With
-HARKEN_CORPUS real sessions follow. Where there are only small ones, the records of the largest are said again and again
-under other names, behind its beginning: one long session, as somebody has it who works in it for weeks. Processor time, the
-best of several rounds that take turns, so that what else the machine does falls on all alike.
+One generated conversation is written in every format, so what is said is alike for all. With HARKEN_CORPUS two tables
+follow. Real conversations of Claude Code in every format: what people and models said, and what tools answered, is as
+long as it really is. And sessions that the programs themselves wrote; of some there are only small ones, made with a
+model that says a few words: the records of the largest are said again and again under other names, behind its
+beginning. There a line costs more than its bytes. Processor time, the best of several rounds that take turns, so that
+what else the machine does falls on all alike.
 """
 
 from __future__ import annotations
@@ -44,6 +46,15 @@ def made() -> dict[str, list[bytes]]:
     original = archive.session(3, SIZE)
     events = get("claude-code-v1").read(original)
     return {name: [original if name == "claude-code" else get(f"{name}-v1").adopt(events).data] for name in REAL}
+
+
+def carried(corpus: Path) -> dict[str, list[bytes]]:
+    """The largest real conversations of Claude Code as sessions of every runtime."""
+    folder, pattern = REAL["claude-code"]
+    there = sorted((path.read_bytes() for path in (corpus / folder).rglob(pattern)), key=len, reverse=True)[:8]
+    said = [get("claude-code-v1").read(data) for data in there]
+    others = {name: [get(f"{name}-v1").adopt(events).data for events in said] for name in REAL if name != "claude-code"}
+    return {"claude-code": there, **others}
 
 
 def recorded(corpus: Path) -> dict[str, list[bytes]]:
@@ -128,9 +139,11 @@ def table(out: Callable[[str], object], title: str, sessions: dict[str, list[byt
 
 
 def main(out: Callable[[str], object]) -> None:
-    out(f"## Reading sessions (processor time, the best of {ROUNDS}; limit: scanned at {LIMIT} MB/s)")
+    out(f"## Reading sessions (processor time, the best of {ROUNDS}; limit: {LIMIT} MB/s)")
     table(out, "one generated conversation", made())
     if corpus := os.environ.get("HARKEN_CORPUS"):
+        out("")
+        table(out, "real conversations", carried(Path(corpus)))
         out("")
         table(out, "recorded sessions", recorded(Path(corpus)))
 

@@ -6,12 +6,14 @@ import json
 from random import Random
 from typing import Any
 
+import pytest
+
 from harken import runtimes
 from harken.events import Event, Output
 from harken.events.records import by_record
 from harken.events.tally import Tally
 from harken.formats import get
-from harken.formats.gemini_cli import rewrite, scan
+from harken.formats.gemini_cli import quick, rewrite, scan
 from support import gemini_lines
 
 LINES, DOCUMENT = get("gemini-cli-v1"), get("gemini-json-v1")
@@ -84,6 +86,54 @@ def test_lines_of_any_values_are_read_counted_and_written() -> None:
         assert LINES.context(context) == context, seed
         LINES.read_conversation(context)
         LINES.read(rewrite(context, session_id="s", project="p", time=0))
+
+
+REFERENCED = {"text": "\n--- Content from referenced files ---"}
+PICTURE = {"inlineData": {"data": "aGk=", "mimeType": "image/png"}}
+CONTENTS: list[Any] = [
+    *([{"text": "look"}, PICTURE], [PICTURE], [PICTURE, {"text": "<session_context>"}], [REFERENCED], []),
+    *([{"text": "a"}, REFERENCED, PICTURE, {"text": "end"}], [{"text": "\u200b"}, {"text": "<hook_context>"}]),
+    *([{"text": "a", **PICTURE}], [{"text": "a", "inlineData": None}], [{"inlineData": None}], "<hook_context>"),
+    *([{"text": "a"}, {"functionResponse": {"id": "c", "name": "t"}}], [{"functionResponse": {"id": "", "name": "t"}}]),
+]
+SENT: list[Any] = [{"prompt": "go"}, {"prompt": 5}, {"prompt": ""}, {}, None, "go", ["go"]]
+
+
+def of_many_shapes(chance: Random) -> bytes:
+    """A session of messages that are nearly of the usual shape."""
+    lines = [
+        '{"sessionId":"s","projectHash":"p"}',
+        *(f'{{"id":"u{at}","type":"user","content":"hi"}}' for at in range(16)),
+    ]
+    for number in range(60):
+        one: dict[str, Any] = {"id": f"m{number - (chance.random() < 0.3)}", "timestamp": "2026-01-02T00:00:00.000Z"}
+        if chance.random() < 0.5:
+            one |= {"type": "user", "content": chance.choice(CONTENTS)}
+            if chance.random() < 0.4:
+                shown = one["content"] if isinstance(one["content"], list) else []
+                one["displayContent"] = chance.choice([shown[:1], shown, shown[1:], chance.choice(CONTENTS), None, ""])
+        else:
+            call: dict[str, Any] = {"id": chance.choice(["c", "invoke_agent__c", ""]), "name": "invoke_agent"}
+            call |= {"args": chance.choice(SENT), "result": chance.choice([None, [], [{"text": "done"}]])}
+            call |= chance.choice([{}, {"agentId": "agent"}, {"agentId": ""}, {"agentId": None}])
+            one |= {"type": "gemini", "content": chance.choice(["", "words", *CONTENTS]), "toolCalls": [call]}
+        if chance.random() < 0.05:
+            one["$rewindTo"] = chance.choice(["u3", 5, None])
+        line = json.dumps(one, separators=(",", ":"))
+        lines.append(line.replace("$", chance.choice(["$", "\\u0024"])))
+    return "\n".join(lines).encode() + b"\n"
+
+
+def test_lines_that_are_counted_quickly_count_as_the_long_way_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [of_many_shapes(Random(seed)) for seed in range(FILES)]
+    quickly = [scan(data) for data in files]
+
+    monkeypatch.setattr(quick, "message", lambda line: None)
+    monkeypatch.setattr(quick, "listed", lambda line: None)
+
+    for seed, (data, facts) in enumerate(zip(files, quickly, strict=True)):
+        assert scan(data) == facts, seed
+        assert Tally.of(LINES.read(data)).figures() == facts.tally.figures(), seed
 
 
 def test_documents_of_any_values_are_read_counted_and_joined() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from harken.clock import parse_instant
 from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, join_parts
+from harken.events.base import clean, figure, join_parts
 from harken.events.tally import ATTACHED as CAME_ALONG
-from harken.formats.kit.gemini import media_of, part_events, usage_of
+from harken.formats.kit.gemini import media_of, metric_of, part_events
 from harken.formats.kit.jsonl import Record, encode
 
 from .records import MODEL, NOTES, USER, text_of, words_of
@@ -39,14 +39,9 @@ GUARD = "\u200b"
 _MEDIA = ("inlineData", "fileData")
 ATTACHED = "\n--- Content from referenced files ---"
 """What stands between the words of a prompt and the files that they name."""
-_TOKENS = {
-    "input": "promptTokenCount",
-    "output": "candidatesTokenCount",
-    "cached": "cachedContentTokenCount",
-    "thoughts": "thoughtsTokenCount",
-    "tool": "toolUsePromptTokenCount",
-    "total": "totalTokenCount",
-}
+_TOKENS = ("input", "output", "cached", "thoughts", "tool", "total")
+_COUNTED = ("input", "cached", "output", "thoughts", "tool", "total")
+"""The same in the order of `metric_of`."""
 
 
 class Told:
@@ -262,21 +257,19 @@ def _said(message: Record, told: Told) -> Iterator[Event]:
         if not any(isinstance(part, dict) and part.get("thought") is True for part in parts):
             yield from _new_thoughts(thoughts, told)
         yield from _new_parts(parts, model, told)
-    calls = calls_of(message)
-    for place, call in enumerate(calls):
-        if (name := call_id(message, call, place)) not in told.calls:
+    calls = [(call_id(message, call, place), call) for place, call in enumerate(calls_of(message))]
+    for name, call in calls:
+        if name not in told.calls:
             told.calls.add(name)
             yield ToolCall(id=name, name=clean(text_of(call.get("name"))), input=encode(call.get("args", {})))
     usage = message.get("tokens")
-    figures = tuple(map(usage.get, _TOKENS)) if isinstance(usage, dict) else None
-    if isinstance(usage, dict) and figures != told.tokens:
+    if isinstance(usage, dict) and (figures := tuple(map(usage.get, _TOKENS))) != told.tokens:
         told.tokens = figures
-        given = {name: usage[key] for key, name in _TOKENS.items() if key in usage}
-        metric = usage_of(given, model=model, api_id=clean(text_of(message.get("id"))))
+        counts = [figure(usage.get(key)) for key in _COUNTED]
+        metric = metric_of(counts, model=model, api_id=clean(text_of(message.get("id"))))
         if metric is not None:
             yield metric
-    for place, call in enumerate(calls):
-        name = call_id(message, call, place)
+    for name, call in calls:
         if name not in told.answered and (result := _own_result(call, name)) is not None:
             told.answered.add(name)
             yield result

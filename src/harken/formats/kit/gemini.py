@@ -7,7 +7,7 @@ one key is `FIELDS`; a writer puts it back where the part is written again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
@@ -316,6 +316,11 @@ def usage_of(given: Any, **about: Any) -> Metric | None:
     if None in counts:
         others = map(figure, map(usage.get, _OTHER_NAMES))
         counts = [other if count is None else count for count, other in zip(counts, others, strict=True)]
+    return metric_of(counts, served=_served_as(usage), **about)
+
+
+def metric_of(counts: Sequence[int | None], **about: Any) -> Metric | None:
+    """The same of the counts themselves, in the order of `_COUNTS`."""
     prompt, cached, made, thought, tools, total = counts
     if prompt is None and made is None:
         return None
@@ -325,7 +330,6 @@ def usage_of(given: Any, **about: Any) -> Metric | None:
         cache_read_tokens=cached,
         output_tokens=_sum(made, None if inclusive else thought),
         reasoning_tokens=thought,
-        served=_served_as(usage),
         **about,
     )
 

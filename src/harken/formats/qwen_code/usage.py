@@ -19,7 +19,7 @@ from typing import Any, cast
 from harken.events import Metric
 from harken.events.base import LARGEST_COUNT, clean, figure
 from harken.events.runs import EMBEDDED
-from harken.formats.kit.gemini import usage_of
+from harken.formats.kit.gemini import metric_of, usage_of
 from harken.formats.kit.jsonl import Record
 
 from .records import inner, text
@@ -63,10 +63,6 @@ def _tells_ids(record: Record) -> bool:
     """Whether the version that wrote a record tells the ids of agents in its telemetry."""
     found = _VERSION.match(text(record, "version"))
     return found is None or (int(found[1]), int(found[2])) >= (0, 23)
-
-
-def _usage(event: Record) -> Record:
-    return {ours: event[theirs] for ours, theirs in _TOLD.items() if theirs in event}
 
 
 def _figures(usage: Record, prompt: str, made: str, total: str) -> ReportedTokens:
@@ -181,4 +177,5 @@ def telemetry_metric(record: Record, uuid: str) -> Metric | None:
         about |= {"agent_id": agent, "scope": EMBEDDED}
     if _figures(event, *_IN_EVENT) == _NOTHING:
         return Metric(**about)
-    return usage_of(_usage(event), **about)
+    prompt, made, cached, thought, total = [figure(event.get(name)) for name in _TOLD.values()]
+    return metric_of((prompt, cached, made, thought, None, total), **about)
