@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken import runtimes
+from harken.api.writing import MaterializeRequest, materialize
 from harken.context.shortening import SMALLEST, Shortening, shorten
 from harken.errors import BadRequest
-from harken.events import Event, Prompt, Response, ToolCall, ToolResult
+from harken.events import Error, Event, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.cbor import encode_events
 from harken.formats import get, narrative
 from harken.formats.base import CHARACTERS_PER_TOKEN, characters
@@ -143,3 +144,46 @@ def test_a_narrative_stays_within_its_budget_and_tells_the_newest_best() -> None
         left_out = next((loss.count for loss in written.losses if loss.what == "earlier turn"), 0)
         assert text.count("## User") == 20 - left_out
     assert written == narrative.write(CONVERSATION)
+
+
+def test_one_long_turn_is_told_within_its_budget_by_how_it_began_and_how_it_ended() -> None:
+    steps = [event for at in range(200) for event in turn(at) if not isinstance(event, Prompt)]
+    events = [Prompt(content="Do all of it.\n" + "# 很长\n" * 500), *steps]
+    for budget in (narrative.SMALLEST, 300, 1000):
+        written = narrative.write_within(events, budget)
+
+        text = written.data.decode()
+        assert len(text) <= budget * CHARACTERS_PER_TOKEN
+        assert text.index("Do all of it.") < text.index("steps are left out") < text.index("Answer 199")
+        lost = {loss.what: loss.count for loss in written.losses}
+        told = text.count("## Assistant")
+        assert lost["step of a long turn"] + told + lost.get("tool call", 0) + lost.get("result of a tool", 0) == len(
+            steps
+        )
+
+
+def test_what_a_narrative_leaves_out_is_counted() -> None:
+    call = ToolCall(id="c", name="Write", input=b'{"file_path":"/a","content":"' + b"x" * 900 + b'"}')
+    events = [
+        Prompt(content="Write it"),
+        System(subtype="title", message="Writing"),
+        call,
+        ToolResult(id="c", output="done"),
+        Error(message="no " * 100),
+    ]
+
+    lost = {loss.what: loss.count for loss in narrative.write(events).losses}
+
+    assert {"notices": 1, "arguments of a tool call": 1, "end of a long text": 1} == lost
+
+
+def test_what_is_told_within_a_budget_counts_no_more_tokens_than_it() -> None:
+    repo = Repo(MemoryStore())
+    commit = repo.checkpoint(
+        encode_events([Prompt(content="很" * 900), Response(content="长" * 9000)]), format="events-v1"
+    )
+
+    told = materialize(repo, MaterializeRequest(ref=commit.id, format="narrative-v1", budget=1000))
+
+    assert told.token_count is not None
+    assert len(told.body.decode()) // CHARACTERS_PER_TOKEN == told.token_count <= 1000

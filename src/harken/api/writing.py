@@ -146,7 +146,8 @@ class MaterializeRequest(ApiRequest, frozen=True, kw_only=True):
     stop: str = "compaction"
     """How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor."""
     budget: int | None = None
-    """About how many tokens a narrative may have: older turns are told shorter, or left out. None: told in full."""
+    """How many tokens a narrative may have, at four characters each: older turns are told shorter, or left out. None:
+    told in full."""
 
 
 class LossAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -223,8 +224,8 @@ def _narrated(request: MaterializeRequest, budget: int, repo: Repo) -> Materiali
     if read.tier == "4":
         return read  # nobody can read it, so nobody can tell it
     written = narrative.write_within(decode_events(read.bytes), budget)
-    size = weigh(len(written.data))
-    whole = not any(loss.what == "earlier turn" for loss in written.losses)
+    size = weigh(len(written.data.decode()))  # in characters, as the budget is
+    whole = not any(loss.what in (narrative.TURN, narrative.STEP) for loss in written.losses)
     return msgspec.structs.replace(
         read,
         bytes=written.data,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--budget",
     type=click.IntRange(min=1),
     metavar="TOKENS",
-    help="With narrative-v1: tell it in about so many tokens, the newest turns best",
+    help="With narrative-v1: tell it in at most so many tokens, the newest turns best",
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to FILE instead of stdout")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")

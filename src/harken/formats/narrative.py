@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from harken.errors import BadRequest
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
-from harken.events.tools import doing
+from harken.events.tools import doing, tool_and_deed
 
 from .base import CHARACTERS_PER_TOKEN, Format, Loss, Written
 
@@ -24,6 +24,8 @@ OPENING = (
     "This is the record of a conversation between a user and an assistant that uses tools, oldest turn first. What was "
     "said stands in the words it was said in; of each tool call there is what it was to do, and how its result began."
 )
+ERROR = 200
+"""Characters of a failure that are told."""
 SMALLEST = 200
 """Tokens below which no narrative makes sense."""
 
@@ -38,56 +40,64 @@ class Manner(msgspec.Struct, frozen=True):
 
 FULL, SHORT, LINE = Manner(None, 1500), Manner(600, 200), Manner(160, 0, calls=False)
 MANNERS = (FULL, SHORT, LINE)
+TURN, STEP = "earlier turn", "step of a long turn"
 WHY = {
     "thinking": "a narrative tells what was said and done",
     "picture": "a narrative has words alone",
     "end of a long text": "of long texts a narrative has the beginning",
     "end of a long result": "of a tool's result a narrative has the beginning",
+    "arguments of a tool call": "of a tool call a narrative has one line: the tool, and what it was to do",
     "tool call": "older turns are told without their calls, to stay within the budget",
-    "earlier turn": "it did not fit into the budget",
+    "result of a tool": "older turns are told without their calls, to stay within the budget",
+    STEP: "it did not fit into the budget",
+    TURN: "it did not fit into the budget",
+    "notices": "they are for people, not for the model",
     "unread record": "nobody could read it",
 }
 
 
 def write(events: Sequence[Event]) -> Written:
     """The whole conversation."""
-    turns = _turns(events)
-    return _written([TurnInWords(turn, FULL) for turn in turns], events, left_out=0)
+    return _written([_told(turn, FULL) for turn in _turns(events)], events, left_out=0)
 
 
 def write_within(events: Sequence[Event], budget: int) -> Written:
-    """The conversation in about so many tokens, the newest turns told best."""
+    """The conversation in no more than so many tokens, the newest turns told best."""
     if budget < SMALLEST:
         raise BadRequest(f"a narrative in {budget} tokens says nothing", hint=f"give it at least {SMALLEST}")
-    room = budget * CHARACTERS_PER_TOKEN - len(OPENING) - 200
-    told: list[TurnInWords] = []
     turns = _turns(events)
+    room = budget * CHARACTERS_PER_TOKEN - len("\n".join(_beginning(len(turns)))) - 1
+    told: list[TurnInWords] = []
     # A manner holds for as long as its share of the room lasts; what is left goes to the next shorter one.
     shares = iter(((FULL, 0.6), (SHORT, 0.9), (LINE, 1.0)))
     manner, share = next(shares)
     used = 0
     for turn in reversed(turns):
-        one = TurnInWords(turn, manner)
-        while used + len(one.text) > room * share and (nearer := next(shares, None)) is not None:
+        one = _told(turn, manner)
+        while used + len(one) > room * share and (nearer := next(shares, None)) is not None:
             manner, share = nearer
-            one = TurnInWords(turn, manner)
-        if used + len(one.text) > room and told:
-            break
+            one = _told(turn, manner)
+        if used + len(one) > room:
+            if told:
+                break
+            one = _part_of(turn, room)
         told.append(one)
-        used += len(one.text)
+        used += len(one)
     return _written(told[::-1], events, left_out=len(turns) - len(told))
+
+
+def _beginning(left_out: int) -> list[str]:
+    more = [f"*{left_out} earlier turns are left out.*\n"] if left_out else []
+    return ["# A conversation so far\n", f"{OPENING}\n", *more]
 
 
 def _written(told: Sequence[TurnInWords], events: Sequence[Event], left_out: int) -> Written:
     lost = sum((one.lost for one in told), Counter())
-    lost["earlier turn"] = left_out
+    lost[TURN] = left_out
     lost["thinking"] = sum(isinstance(event, Thinking) for event in events)
     lost["picture"] = sum(len(event.images) for event in events if isinstance(event, Prompt | ToolResult))
     lost["unread record"] = sum(isinstance(event, Output) and bool(event.why) for event in events)
-    parts = ["# A conversation so far\n", f"{OPENING}\n"]
-    if left_out:
-        parts.append(f"*{left_out} earlier turns are left out.*\n")
-    parts += [one.text for one in told]
+    parts = [*_beginning(left_out), *(one.text for one in told)]
     losses = tuple(Loss(what=what, count=lost[what], why=WHY[what]) for what in WHY if lost[what])
     return Written(data=clean("\n".join(parts)).encode(), losses=losses)
 
@@ -105,52 +115,106 @@ def _turns(events: Iterable[Event]) -> list[list[Event]]:
     return turns
 
 
-class TurnInWords:
+class TurnInWords(msgspec.Struct, frozen=True):
     """A turn in words, and what of it is not told."""
 
-    def __init__(self, turn: Sequence[Event], manner: Manner) -> None:
-        self.lost: Counter[str] = Counter()
-        self._manner = manner
-        self._names = {event.id: event.name for event in turn if isinstance(event, ToolCall)}
-        self.text = "\n".join(self._parts(turn))
+    text: str
+    lost: Counter[str]
 
-    def _parts(self, turn: Sequence[Event]) -> Iterator[str]:
-        for event in turn:
-            match event:
-                case Prompt() if event.content.strip() or event.images:
-                    who = "User" if event.source != "injected" else "Context"
-                    yield f"## {who}\n\n{self._words(event.content)}\n"
-                case Response() if event.content.strip():
-                    yield f"## Assistant\n\n{self._words(event.content)}\n"
-                case System(subtype="instructions") if event.message.strip():
-                    yield f"## Instructions\n\n{self._words(event.message)}\n"
-                case ToolCall() if self._manner.calls:
-                    yield f"- Call: {_code(doing(event))}\n"
-                case ToolResult() if self._manner.calls:
-                    yield self._result(event)
-                case ToolCall():
-                    self.lost["tool call"] += 1
-                case Error() if event.message.strip():
-                    yield f"- Error: {excerpt(event.message, 200)}\n"
+    def __len__(self) -> int:
+        """How many characters it takes up, the line break behind it among them."""
+        return len(self.text) + 1
 
-    def _words(self, text: str) -> str:
-        most = self._manner.said
-        text = text.strip()
-        if most is not None and len(text) > most:
-            self.lost["end of a long text"] += 1
-            text = text[:most].rstrip() + " …"
-        # A line that begins like a heading would be taken for one of ours.
-        return "\n".join(f"\\{line}" if line.startswith("#") else line for line in text.split("\n"))
 
-    def _result(self, event: ToolResult) -> str:
-        text = event.output.strip()
-        shown = text[: self._manner.result].rstrip()
-        if len(shown) < len(text):
-            self.lost["end of a long result"] += 1
-            shown += " …"
-        name = event.name or self._names.get(event.id, "")
-        head = f"- {'Failed' if event.is_error else 'Result'}{f' of {_code(name)}' if name else ''}:"
-        return f"{head}\n\n{_fenced(shown)}\n" if shown else f"{head} nothing\n"
+def _told(turn: Sequence[Event], manner: Manner) -> TurnInWords:
+    return _joined(_pieces(turn, manner))
+
+
+def _joined(pieces: Iterable[TurnInWords]) -> TurnInWords:
+    pieces = list(pieces)
+    lost = sum((piece.lost for piece in pieces), Counter())
+    return TurnInWords("\n".join(piece.text for piece in pieces if piece.text), lost)
+
+
+def _part_of(turn: Sequence[Event], room: int) -> TurnInWords:
+    """As much of a long turn as there is room for: how it began, and how it ended."""
+    first, *others = _pieces(turn, LINE)
+    gap = TurnInWords(f"*{len(others)} steps are left out.*\n", Counter())
+    left = room - len(first) - len(gap)
+    kept: list[TurnInWords] = []
+    for piece in reversed(others):
+        if piece.text and len(piece) > left:
+            break
+        kept.append(piece)
+        left -= len(piece) if piece.text else 0
+    missing = len(others) - len(kept)
+    gap = TurnInWords(f"*{missing} steps are left out.*\n", Counter({STEP: missing}))
+    return _joined([first, *([gap] if missing else []), *kept[::-1]])
+
+
+def _pieces(turn: Sequence[Event], manner: Manner) -> list[TurnInWords]:
+    """A turn piece by piece, in words; a piece may have no words, only what is lost."""
+    names = {event.id: event.name for event in turn if isinstance(event, ToolCall)}
+    return [_piece(event, manner, names) for event in turn]
+
+
+def _piece(event: Event, manner: Manner, names: Mapping[str, str]) -> TurnInWords:
+    lost: Counter[str] = Counter()
+    said = ""
+    match event:
+        case Prompt() if event.content.strip() or event.images:
+            who = "User" if event.source != "injected" else "Context"
+            said = f"## {who}\n\n{_words(event.content, manner, lost)}\n"
+        case Response() if event.content.strip():
+            said = f"## Assistant\n\n{_words(event.content, manner, lost)}\n"
+        case System(subtype="instructions") if event.message.strip():
+            said = f"## Instructions\n\n{_words(event.message, manner, lost)}\n"
+        case System(subtype=subtype) if subtype != "instructions":
+            lost["notices"] += 1
+        case ToolCall() if manner.calls:
+            lost["arguments of a tool call"] += not _is_told_by_its_line(event)
+            said = f"- Call: {_code(doing(event))}\n"
+        case ToolResult() if manner.calls:
+            said = _result(event, manner, names, lost)
+        case ToolCall():
+            lost["tool call"] += 1
+        case ToolResult():
+            lost["result of a tool"] += 1
+        case Error() if event.message.strip():
+            said = f"- Error: {excerpt(event.message, ERROR)}\n"
+            lost["end of a long text"] += len(" ".join(event.message.split())) > ERROR
+    return TurnInWords(said, lost)
+
+
+def _words(text: str, manner: Manner, lost: Counter[str]) -> str:
+    most = manner.said
+    text = text.strip()
+    if most is not None and len(text) > most:
+        lost["end of a long text"] += 1
+        text = text[:most].rstrip() + " …"
+    # A line that begins like a heading would be taken for one of ours.
+    return "\n".join(f"\\{line}" if line.startswith("#") else line for line in text.split("\n"))
+
+
+def _result(event: ToolResult, manner: Manner, names: Mapping[str, str], lost: Counter[str]) -> str:
+    text = event.output.strip()
+    shown = text[: manner.result].rstrip()
+    if len(shown) < len(text):
+        lost["end of a long result"] += 1
+        shown += " …"
+    name = event.name or names.get(event.id, "")
+    head = f"- {'Failed' if event.is_error else 'Result'}{f' of {_code(name)}' if name else ''}:"
+    return f"{head}\n\n{_fenced(shown)}\n" if shown else f"{head} nothing\n"
+
+
+def _is_told_by_its_line(call: ToolCall) -> bool:
+    """Whether a call was given nothing but what its line says."""
+    try:
+        given = msgspec.json.decode(call.input)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        given = call.input.decode("utf-8", "replace")
+    values = list(given.values()) if isinstance(given, dict) else [given]
+    return values in ([], [tool_and_deed(call)[1]])
 
 
 def _code(text: str) -> str:
