@@ -299,3 +299,17 @@ class TestAForkThatOnlyPoints:
     def test_a_place_that_is_not_there_changes_nothing(self, end: int) -> None:
         assert self.fork(end) == with_base(self.fork(end), self.base)
         assert self.base == with_base(self.base, self.base)
+
+
+def test_what_only_the_screen_has_is_a_loss() -> None:
+    events = list(read(Rollout().event("user_message", message="review").event("agent_message", message="fine").data))
+
+    assert {"message that only the screen has": 2} == lost(events)
+
+
+def test_a_message_of_another_program_is_written_whatever_its_id() -> None:
+    events: list[Event] = [Prompt(content="hello"), Response(content="hi", api_id="event_msg@1")]
+
+    again = read(write(events).data)
+
+    assert ["hello", "hi"] == [event.content for event in again if isinstance(event, Prompt | Response)]

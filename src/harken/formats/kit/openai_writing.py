@@ -43,6 +43,7 @@ _WHY = {
     "error mark": "a failed call is told by its text alone",
     "result of a tool call": f"none was there; `{ABORTED}` stands in its place, as Codex itself writes it",
     "provider's own tool call": "its answer is not in the conversation",
+    "message that only the screen has": "Codex itself would not send it again",
     "unreadable record": "nobody could read it",
 }
 
@@ -86,7 +87,8 @@ class _Composer:
         """How often each is still to be answered; a file that repeats a call repeats its result."""
 
     def take(self, event: Event) -> None:
-        if event.api_id.startswith(SCREEN):
+        if self._native and event.api_id.startswith(SCREEN):
+            self._lose("message that only the screen has")
             return
         match event:
             case Prompt():
