@@ -32,6 +32,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int | None: st.none() | st.integers(0, 2**53),
     float: st.floats(0, 1e6, allow_nan=False),
     bool: st.booleans(),
+    bool | None: st.none() | st.booleans(),
     tuple[Image, ...]: images,
     tuple[str, ...]: st.lists(names, max_size=2).map(tuple),
     int | None: st.none() | counts,

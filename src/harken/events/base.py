@@ -182,6 +182,11 @@ def clean(text: str) -> str:
     return text
 
 
+def yes_or_no(value: object) -> bool | None:
+    """The value where it is true or false; None for anything else."""
+    return value if isinstance(value, bool) else None
+
+
 def named(text: str) -> str:
     """An id as a name; empty where it was no text, since all such ids look alike once they are `clean`."""
     text = clean(text)

@@ -55,6 +55,22 @@ class Thinking(Event, frozen=True, kw_only=True, gc=False):
     content: str = ""
     signature: str = ""
     """The provider's signature; with empty content the reasoning itself is encrypted."""
+    redacted: bool | None = None
+    """Whether the provider hid the reasoning (Anthropic's `redacted_thinking`, whose data is the signature here), or
+    only gave no words of it (False). None where the words tell, or nobody does."""
+
+
+def signed_thought(content: str, signature: str, *, redacted: bool) -> Thinking:
+    """A thought of a provider that has two kinds without words, which it takes back only as what they were."""
+    says_kind = redacted or (signature and not content)
+    return Thinking(content=content, signature=signature, redacted=redacted if says_kind else None)
+
+
+def is_redacted(thought: Thinking) -> bool:
+    """Whether a thought goes back as one that was hidden; so does a sealed one without words of which nobody knows."""
+    if thought.redacted is not None:
+        return thought.redacted
+    return bool(thought.signature and not thought.content)
 
 
 class System(Event, frozen=True, kw_only=True, gc=False):

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, Tokens, ToolCall
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Tokens, ToolCall
 from harken.events.base import clean, figure
+from harken.events.messages import signed_thought
 from harken.events.runs import AGENT, AGENTS
 from harken.events.tally import SYNTHETIC
 
@@ -158,7 +159,7 @@ def _flat(record: Record, raw: bytes) -> Event:
     if subtype == "text":
         return Response(content=_text(record, "text"), model=_text(record, "model"))
     if subtype == "thinking":
-        return Thinking(content=_text(record, "thinking"), signature=_text(record, "signature"))
+        return signed_thought(_text(record, "thinking"), _text(record, "signature"), redacted=False)
     if subtype in ("tool_use", "server_tool_use"):
         return ToolCall(
             id=_text(record, "tool_use_id") or _text(record, "id"),

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Error, Event, Metric, Output, Response, System, ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.claude_code.read import usage_metric
 from harken.formats.kit.anthropic import assistant_event
@@ -86,8 +86,6 @@ def _about(block: Any, event: Event, *, refused: bool) -> dict[str, Any]:
     match event:
         case Response():
             return {"kind": "refusal" if refused else None, "citations": block.get("citations") or None}
-        case Thinking():
-            return {"redacted": True} if block.get("type") == "redacted_thinking" else {}
         case System():
             return {key: block.get(key) for key in ("encrypted_content", "signature")}
         case ToolCall() | ToolResult():

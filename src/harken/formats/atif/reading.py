@@ -25,7 +25,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.events.base import figure, join_parts
+from harken.events.base import figure, join_parts, yes_or_no
 from harken.events.edits import INSTRUCTIONS
 from harken.events.runs import SO_FAR
 from harken.events.tally import BOUNDARY, money
@@ -294,12 +294,16 @@ def _part(part: Record) -> str | Image | None:
 
 def _thoughts(text: str, pieces: list[Any]) -> list[Event]:
     """The reasoning in the pieces in which it was thought, as far as those are told and fit."""
-    told = [(figure(one.get("length")) or 0, text_in(one, "signature")) for one in pieces if isinstance(one, dict)]
+    told = [
+        (figure(one.get("length")) or 0, text_in(one, "signature"), yes_or_no(one.get("redacted")))
+        for one in pieces
+        if isinstance(one, dict)
+    ]
     left = text
     found: list[Event] = []
-    for length, signature in told:
+    for length, signature, redacted in told:
         left = left.removeprefix(BETWEEN) if length and len(left) < len(text) else left
-        found.append(Thinking(content=left[:length], signature=signature))
+        found.append(Thinking(content=left[:length], signature=signature, redacted=redacted))
         left = left[length:]
     if found and not left:
         return found

@@ -346,7 +346,9 @@ def _tidy(step: Record) -> Record:
         made["reasoning_content"] = text
     if len(thoughts) > 1 or any(one.signature for one in thoughts):
         pieces = [
-            {"length": len(clean(one.content))} | ({"signature": clean(one.signature)} if one.signature else {})
+            {"length": len(clean(one.content))}
+            | ({"signature": clean(one.signature)} if one.signature else {})
+            | ({} if one.redacted is None else {"redacted": one.redacted})
             for one in thoughts
         ]
         extra = made.get("extra", {})

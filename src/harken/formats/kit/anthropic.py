@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Event, Image, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.base import clean, join_parts
+from harken.events.messages import signed_thought
 
 from .jsonl import encode
 
@@ -81,7 +82,8 @@ def assistant_event(block: Any, model: str) -> Event:
     if said == THINKING:
         # The sealed kind has nothing but `data`.
         signature = _text(block, "data" if kind == "redacted_thinking" else "signature")
-        return Thinking(content=clean(_text(block, "thinking")), signature=clean(signature))
+        words = clean(_text(block, "thinking"))
+        return signed_thought(words, clean(signature), redacted=kind == "redacted_thinking")
     if said == CALL:
         return ToolCall(
             id=clean(_text(block, "id")),

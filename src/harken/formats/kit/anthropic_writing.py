@@ -14,6 +14,7 @@ import orjson
 
 from harken.events import Error, Event, Image, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts
+from harken.events.messages import is_redacted
 from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
@@ -271,9 +272,9 @@ def _is_anthropic(event: Thinking) -> bool:
 
 
 def _thought(event: Thinking) -> Block:
-    if event.content or not event.signature:
-        return {"type": "thinking", "thinking": event.content, "signature": event.signature}
-    return {"type": "redacted_thinking", "data": event.signature}
+    if is_redacted(event):
+        return {"type": "redacted_thinking", "data": event.signature}
+    return {"type": "thinking", "thinking": event.content, "signature": event.signature}
 
 
 def _result(call: str, content: str | list[Block], *, is_error: bool) -> Block:

@@ -12,6 +12,7 @@ from typing import Any
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, join_parts
+from harken.events.messages import signed_thought
 
 from .anthropic import image_of as picture_of_block
 from .jsonl import Record, encode
@@ -223,8 +224,9 @@ def _thoughts(message: Record) -> Iterator[Thinking]:
 
 
 def _thought(block: Record) -> Thinking:
-    signature = _text(block, "data" if block.get("type") == "redacted_thinking" else "signature")
-    return Thinking(content=_text(block, "thinking"), signature=signature)
+    if block.get("type") == "redacted_thinking":
+        return signed_thought("", _text(block, "data"), redacted=True)
+    return signed_thought(_text(block, "thinking"), _text(block, "signature"), redacted=False)
 
 
 def _item(item: Record) -> Thinking:

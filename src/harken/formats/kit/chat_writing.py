@@ -16,6 +16,7 @@ import orjson
 from harken import ids
 from harken.events import Event, Image, Output, System, Thinking, ToolCall
 from harken.events.base import clean
+from harken.events.messages import is_redacted
 from harken.formats.base import Loss, message_key
 
 from .anthropic import PDF, Block
@@ -261,7 +262,7 @@ def _item(event: Thinking) -> Record:
 
 
 def _block(event: Thinking) -> Block:
-    if not event.content and event.signature:
+    if is_redacted(event):
         return {"type": "redacted_thinking", "data": clean(event.signature)}
     signed = {"signature": clean(event.signature)} if event.signature else {}
     return {"type": "thinking", "thinking": clean(event.content), **signed}

@@ -161,10 +161,11 @@ class _Teller:
         self.events.append(event.replace(api_id=f"{name}/{self._steps}" if self._steps > 1 else name))
 
     def _think(self, data: Record) -> None:
-        content, seal = clean(text(data.get("text"))), clean(sealed(data.get("metadata")))
+        content, (name, seal) = clean(text(data.get("text"))), sealed(data.get("metadata"))
         if content or seal:
             time = inside(data, "time", "start")
-            self._say(Thinking(content=content, signature=seal, **self._fields(time)))
+            redacted = {"redactedData": True, "signature": None if content else False}.get(name)
+            self._say(Thinking(content=content, signature=clean(seal), redacted=redacted, **self._fields(time)))
 
     def _call(self, data: Record) -> None:
         state = data.get("state")
@@ -282,10 +283,10 @@ def picture_of(data: Any) -> Image | None:
     return Image(media_type=clean(media), url=clean(url))
 
 
-def sealed(metadata: Any) -> str:
-    """What a provider needs to know its own reasoning by, as the first one that left something has it."""
+def sealed(metadata: Any) -> tuple[str, str]:
+    """What a provider needs to know its own reasoning by, and what it calls that, as the first that left something."""
     for provider in metadata.values() if isinstance(metadata, dict) else ():
         for name in ("signature", "redactedData", "reasoningEncryptedContent"):
             if found := text(inside(provider, name)):
-                return found
-    return ""
+                return name, found
+    return "", ""

@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, join_parts
+from harken.events.base import clean, join_parts, yes_or_no
+from harken.events.messages import signed_thought
 from harken.formats.kit.jsonl import NotJson, Record, encode, parse_document
 from harken.formats.kit.openai import image_of
 
@@ -213,8 +214,13 @@ def _other(part: Record) -> Event:
     if kind in _THOUGHT:
         found = _first(part, "content", "thinking", "text", "reasoning")
         words = found if isinstance(found, str) else _summary(part)
-        sealed = part.get("data") if kind == "redacted_thinking" else part.get("signature")
-        return Thinking(content=clean(words), signature=text_of(sealed))
+        if kind == "redacted_thinking":
+            return signed_thought(clean(words), text_of(part.get("data")), redacted=True)
+        if kind == "thinking":
+            return signed_thought(clean(words), text_of(part.get("signature")), redacted=False)
+        return Thinking(
+            content=clean(words), signature=text_of(part.get("signature")), redacted=yes_or_no(part.get("redacted"))
+        )
     if kind in _CALL:
         return _call(part, kind.startswith("server"))
     if kind in _RESULT:

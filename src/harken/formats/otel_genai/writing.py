@@ -170,8 +170,9 @@ class _TraceWriter:
             exchange.model = exchange.model or event.model
             exchange.outputs.append(_text(event.content))
         elif isinstance(event, Thinking):
-            sealed = {"signature": event.signature} if event.signature else {}
-            exchange.outputs.append({"type": "reasoning", "content": clean(event.content), **sealed})
+            sealed: Record = {"signature": event.signature} if event.signature else {}
+            kind = {} if event.redacted is None else {"redacted": event.redacted}
+            exchange.outputs.append({"type": "reasoning", "content": clean(event.content), **sealed, **kind})
         else:
             exchange.outputs.append(_call(event))
             speaker.calls[event.id] = (event.name, speaker.now)

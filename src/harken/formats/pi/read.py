@@ -237,9 +237,8 @@ def _block(block: Any, model: str) -> Event:
     if kind == "text":
         return Response(content=clean(text_of(block.get("text"))), model=model)
     if kind == "thinking":
-        return Thinking(
-            content=clean(text_of(block.get("thinking"))), signature=clean(text_of(block.get("thinkingSignature")))
-        )
+        words, seal = clean(text_of(block.get("thinking"))), clean(text_of(block.get("thinkingSignature")))
+        return Thinking(content=words, signature=seal, redacted=block.get("redacted") is True or None)
     if kind == "toolCall":
         return ToolCall(
             id=clean(text_of(block.get("id"))),

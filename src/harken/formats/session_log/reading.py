@@ -34,6 +34,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.events.base import yes_or_no
 from harken.formats.kit.jsonl import encode_slowly
 
 from .lines import LogLine
@@ -219,7 +220,10 @@ def _thought(item: Any) -> Callable[..., Event]:
         content = content_text(item.get("content", item.get("thinking")))
         signature = item.get("signature")
         return lambda **rest: Thinking(
-            content=content, signature=signature if isinstance(signature, str) else "", **rest
+            content=content,
+            signature=signature if isinstance(signature, str) else "",
+            redacted=yes_or_no(item.get("redacted")),
+            **rest,
         )
     return lambda **rest: Thinking(content=content_text(item), **rest)
 

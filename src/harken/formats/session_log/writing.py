@@ -152,13 +152,15 @@ def _images(data: LogLine, event: Prompt | ToolResult) -> None:
 
 def _thinking(data: LogLine, event: Thinking) -> None:
     before = data.get("thinking")
-    if before is None and not event.signature:
+    if before is None and not event.signature and event.redacted is None:
         data["thinking"] = event.content
         return
     thoughts = [{"content": before}] if isinstance(before, str) else before or []
-    thought = {"content": event.content}
+    thought: LogLine = {"content": event.content}
     if event.signature:
         thought["signature"] = event.signature
+    if event.redacted is not None:
+        thought["redacted"] = event.redacted
     data["thinking"] = [*thoughts, thought]
 
 

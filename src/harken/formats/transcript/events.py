@@ -16,7 +16,7 @@ import orjson
 
 from harken.clock import from_datetime, in_calendar, to_datetime
 from harken.events import Error, Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import split_parts
+from harken.events.base import split_parts, yes_or_no
 from harken.events.session import TranscriptEdit
 
 from .entry import ROLES, TranscriptEntry, TranscriptRole
@@ -86,9 +86,9 @@ def draft_of(event: Event, names: Mapping[str, str]) -> EntryDraft | None:
         case Response():
             return EntryDraft("assistant", event.content, time, metadata=_said({"model": event.model}))
         case Thinking():
-            return EntryDraft(
-                "assistant", event.content, time, metadata=_said({"kind": "thinking", "signature": event.signature})
-            )
+            about = {"kind": "thinking"} | ({"signature": event.signature} if event.signature else {})
+            about |= {} if event.redacted is None else {"redacted": event.redacted}
+            return EntryDraft("assistant", event.content, time, metadata=about)
         case ToolCall():
             return _call(event, time)
         case ToolResult():
@@ -173,7 +173,8 @@ def event_of(entry: TranscriptEntry) -> Event:
         name = entry.tool_name or ""
         return ToolResult(id=entry.tool_call_id or "", output=entry.content, name=name, is_error=failed, time=time)
     if kind == "thinking":
-        return Thinking(content=entry.content, signature=_text(about.get("signature")), time=time)
+        signature, redacted = _text(about.get("signature")), yes_or_no(about.get("redacted"))
+        return Thinking(content=entry.content, signature=signature, redacted=redacted, time=time)
     if kind in ("error", "missing"):
         return Error(message=entry.content, time=time)
     if kind == COMPACTION:
