@@ -212,7 +212,7 @@ class TestActivity:
 
 class TestTools:
     def test_failures_retries_and_durations(self) -> None:
-        told = [*TALK, ToolCall(id="c3", name="Read", input=b"{}"), at(0, ToolCall(id="c1", name="Bash"))]
+        told = [*TALK, ToolCall(id="c3", name="Read", input=b"{}"), TALK[2].replace(message_id="again")]
 
         found = tools.of(told)
 
@@ -310,8 +310,8 @@ class TestFiles:
     def test_what_calls_name(self) -> None:
         told = [
             ToolCall(id="1", name="Read", input=b'{"file_path":"/a"}'),
-            ToolCall(id="2", name="Edit", input=b'{"file_path":"/a"}'),
-            ToolCall(id="2", name="Edit", input=b'{"file_path":"/a"}'),
+            at(1, ToolCall(id="2", name="Edit", input=b'{"file_path":"/a"}')),
+            at(1, ToolCall(id="2", name="Edit", input=b'{"file_path":"/a"}')),
             ToolCall(id="3", name="Bash", input=b'{"command":"cat /b"}'),
         ]
 
@@ -334,3 +334,34 @@ class TestFiles:
 @given(st.lists(any_event(), max_size=15))
 def test_any_events_can_be_reported_and_the_report_is_json(told: list[Event]) -> None:
     assert json.loads(msgspec.json.encode(report.of(told, window=SECOND)))
+
+
+class TestCallsWithOneId:
+    FIRST = at(1, ToolCall(id="c1", name="Read", input=b'{"file_path":"/a"}', message_id="m1"))
+    SECOND = at(5, ToolCall(id="c1", name="Edit", input=b'{"file_path":"/a"}', message_id="m2"))
+
+    def test_of_two_replies_are_two_each_with_its_own_result(self) -> None:
+        first, second = at(2, ToolResult(id="c1", is_error=True)), at(9, ToolResult(id="c1"))
+
+        found = tools.of([self.FIRST, first, self.SECOND, second, second.replace(message_id="told again")])
+
+        assert tools.ToolUse(calls=1, failed=1, durations=(SECOND,)) == found["Read"]
+        assert tools.ToolUse(calls=1, durations=(4 * SECOND,)) == found["Edit"]
+        assert {"/a": files.FileUse(read=1, edit=1)} == files.of([self.FIRST, first, self.SECOND, second])
+
+    def test_end_with_the_last_where_the_first_was_left_alone(self) -> None:
+        found = tools.of([self.FIRST, self.SECOND, at(6, ToolResult(id="c1"))])
+
+        assert (1, 0) == (found["Read"].unanswered, found["Edit"].unanswered)
+
+    def test_of_one_reply_whose_results_are_one_message_have_each_its_own(self) -> None:
+        both = [self.FIRST, self.FIRST.replace(name="Edit", index=1)]
+        results = [at(2, ToolResult(id="c1", is_error=True)), at(2, ToolResult(id="c1", index=1))]
+
+        found = tools.of([*both, *results, *both, *results])
+
+        assert (1, 0) == (found["Read"].failed, found["Edit"].failed)
+        assert [0, 0] == [use.unanswered for use in found.values()]
+
+    def test_a_result_that_a_file_tells_before_its_call_is_still_its_own(self) -> None:
+        assert 0 == tools.of([at(2, ToolResult(id="c1")), self.FIRST])["Read"].unanswered

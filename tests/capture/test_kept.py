@@ -182,6 +182,8 @@ class TestCallsWithOneId:
             name = session.session_id
 
         assert {"dig": 2} == calls_by_tool(repo) == next(iter(repo.stats([name]))).figures.tools
+        assert 2 == repo.report(name).tools["dig"].calls
+        assert 1 == repo.report(name).tools["dig"].unanswered
 
     def test_in_one_reply_are_two_each_with_its_own_result(self, repo: Repo, tmp_path: Path) -> None:
         calls = [ToolCall(id="c1", name="dig", input=b"{}"), ToolCall(id="c1", name="look", input=b"{}")]
@@ -202,6 +204,30 @@ class TestCallsWithOneId:
         named = repo.sql("SELECT tool FROM messages WHERE role = 'result' ORDER BY time").rows
         assert [("dig",), ("look",)] == named
         assert_grown_is_fresh(repo)
+
+    def test_in_one_reply_whose_results_are_one_message_have_each_its_own(self, repo: Repo, tmp_path: Path) -> None:
+        calls = [ToolCall(id="c1", name="dig", input=b"{}"), ToolCall(id="c1", name="look", input=b"{}")]
+        with repo.session(tmp_path / "garden.jsonl") as session:
+            exchange = Capture(session, "test").request(CapturedRequest(messages=[user("Go.")], read=read))
+            assert exchange is not None
+            exchange.reply(calls)
+            (agent,) = session.agents
+            repo.index.catch_up()
+            results = [ToolResult(agent_id=agent, id="c1", output="stone", is_error=True)]
+            results += [ToolResult(agent_id=agent, id="c1", output="grass", index=1)]
+            session.append(results)
+            session.checkpoint()
+            repo.index.catch_up()
+            session.append([Response(agent_id=agent, content="Seen.")])
+            name = session.session_id
+        repo.index.catch_up()
+
+        assert [("dig", 1), ("look", 0)] == repo.sql("SELECT tool, failed FROM calls ORDER BY tool").rows
+        assert_grown_is_fresh(repo)
+        details = repo.report(name).tools
+        assert {"dig": (1, 1, 0), "look": (1, 0, 0)} == {
+            tool: (use.calls, use.failed, use.unanswered) for tool, use in details.items()
+        }
 
     def test_of_which_the_first_was_left_alone_end_with_the_last(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "garden.jsonl") as session:
@@ -248,3 +274,22 @@ def assert_grown_is_fresh(repo: Repo) -> None:
     with StoreIndex(repo.store, None) as fresh:
         fresh.catch_up()
         assert digest(fresh) == digest(repo.index)
+
+
+@pytest.mark.parametrize("format", ["openai-responses-v1", "codex-v1", "openai-chat-v1", "anthropic-messages-v1"])
+def test_of_several_conversations_one_is_written_and_the_others_are_told(
+    repo: Repo, tmp_path: Path, format: str
+) -> None:
+    with repo.session(tmp_path / "garden.jsonl") as session:
+        capture = Capture(session, "test")
+        say(capture, [{"role": "system", "content": "Be a gardener."}, user("What grows there?")], "nettles")
+        say(capture, [{"role": "system", "content": "Be a cook."}, user("What is for supper?")], "soup")
+        name = session.session_id
+
+    made = repo.materialize(name, format=format, stop="root")
+
+    assert (True, False) == (b"What grows there?" in made.bytes, b"What is for supper?" in made.bytes)
+    assert b"Be a cook." not in made.bytes
+    assert {"records of other agents": 3} == {
+        loss.what: loss.count for loss in made.losses if loss.what == "records of other agents"
+    }

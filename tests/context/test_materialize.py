@@ -274,6 +274,17 @@ class TestInheritance:
         assert flat([2, 7, 8]) == conversation[1:]
         assert flat([7, 8]) == heard(repo, chain(repo, [8], child), stop="root")
 
+    @pytest.mark.parametrize("format", ["claude-code-v1", "codex-v1", "openai-responses-v1", "openai-chat-v1"])
+    def test_what_was_handed_down_is_the_agents_own_in_every_format(self, repo: Repo, format: str) -> None:
+        above = keep(repo, [event.replace(agent_id="agent_001") for event in turn(1)], session_id="parent")
+        own = [event.replace(agent_id="agent_002") for event in turn(7)]
+        origin = {"session": "parent", "call_id": "", "inherits": True, "commit": above.id}
+
+        made = repo.materialize(keep(repo, own, spawned_from=origin).id, format=format)
+
+        assert all(text in made.bytes for text in (b"question 1", b"answer 1", b"question 7", b"answer 7"))
+        assert "records of other agents" not in {loss.what for loss in made.losses}
+
     def test_the_place_is_found_by_the_call_where_no_commit_is_named(self, repo: Repo) -> None:
         first = keep(repo, turn(1), session_id="parent")
         keep(repo, turn(2), first, session_id="parent")

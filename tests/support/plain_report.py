@@ -325,18 +325,32 @@ class Tool(NamedTuple):
     durations: list[int]
 
 
-def by_tool(steps: list[Step]) -> dict[str, Tool]:
-    """A call under one id of an agent is one; its result is the first that names it."""
-    calls: dict[tuple[str, str], Step] = {}
-    results: dict[tuple[str, str], Step] = {}
+def each_once(steps: list[Step]) -> list[Step]:
+    """Calls and results without those that another record tells again: of one agent, under one id, at one time."""
+    found: dict[tuple[object, ...], Step] = {}
     for place, step in enumerate(steps):
+        if step.kind in ("call", "result"):
+            is_known_by_id = step.call and step.time is not None
+            key = (step.call, step.time, step.tool, step.text) if is_known_by_id else (place,)
+            found.setdefault((step.kind, step.agent, *key), step)
+    return list(found.values())
+
+
+def by_tool(steps: list[Step]) -> dict[str, Tool]:
+    """A result is that of the last call by its id that has none; without times, of the first. One that came before
+    every call by its id is that of one that is left in the end."""
+    asked: list[tuple[Step, list[Step]]] = []
+    early: list[Step] = []
+    for step in each_once(steps):
         if step.kind == "call":
-            calls.setdefault((step.agent, step.call or f"#{place}"), step)
-        elif step.kind == "result":
-            results.setdefault((step.agent, step.call), step)
+            asked.append((step, []))
+        elif not _end(asked, step):
+            early.append(step)
+    for step in early:
+        _end(asked, step)
     found: dict[str, Tool] = {}
-    for tool in {call.tool for call in calls.values()}:
-        mine = [(call, results.get(key)) for key, call in calls.items() if call.tool == tool]
+    for tool in {call.tool for call, _ in asked}:
+        mine = [(call, results[0] if results else None) for call, results in asked if call.tool == tool]
         found[tool] = Tool(
             len(mine),
             sum(result is not None and result.failed for _, result in mine),
@@ -349,6 +363,14 @@ def by_tool(steps: list[Step]) -> dict[str, Tool]:
             ],
         )
     return found
+
+
+def _end(asked: list[tuple[Step, list[Step]]], result: Step) -> bool:
+    named = [one for one in asked if result.call and (one[0].agent, one[0].call) == (result.agent, result.call)]
+    waiting = [(call, results) for call, results in named if not results]
+    if waiting:
+        waiting[-1 if waiting[-1][0].time is not None else 0][1].append(result)
+    return bool(waiting)
 
 
 def _retries(mine: list[tuple[Step, Step | None]]) -> int:
@@ -382,12 +404,8 @@ PATCHES = {
 def by_file(steps: list[Step]) -> dict[str, Counter[str]]:
     """What calls do to files."""
     found: dict[str, Counter[str]] = {}
-    seen: set[tuple[str, str]] = set()
-    for step in steps:
-        if step.kind != "call" or (step.call and (step.agent, step.call) in seen):
-            continue
-        seen.add((step.agent, step.call))
-        for path, op in _files(step):
+    for step in each_once(steps):
+        for path, op in _files(step) if step.kind == "call" else ():
             found.setdefault(path, Counter())[op] += 1
     return found
 

@@ -12,6 +12,8 @@ import msgspec
 from harken.events import Event, ToolCall
 from harken.events.base import clean
 
+from .calls import answered_calls
+
 READ, WRITE, EDIT, DELETE = "read", "write", "edit", "delete"
 _PATHS = ("file_path", "notebook_path", "filePath", "path", "file", "filename", "absolute_path")
 """The arguments that name a file, in every runtime we know."""
@@ -79,12 +81,8 @@ class FileUse(msgspec.Struct, kw_only=True, frozen=True):
 def of(events: Iterable[Event]) -> dict[str, FileUse]:
     """The files that the calls of a stream name, by path; a call that several records repeat counts once."""
     found: dict[str, FileUse] = {}
-    seen: set[tuple[str, str]] = set()
-    for event in events:
-        if not isinstance(event, ToolCall) or (event.id and (event.agent_id, event.id) in seen):
-            continue
-        seen.add((event.agent_id, event.id))
-        for path, op in touched(event):
+    for call, _ in answered_calls(events):
+        for path, op in touched(call):
             known = found.get(path, FileUse())
             found[path] = msgspec.structs.replace(known, **{op: getattr(known, op) + 1})
     return dict(sorted(found.items()))

@@ -9,6 +9,8 @@ import msgspec
 
 from harken.events import Event, ToolCall, ToolResult
 
+from .calls import answered_calls
+
 
 class ToolUse(msgspec.Struct, kw_only=True, frozen=True):
     """What became of the calls of one tool."""
@@ -48,18 +50,10 @@ Tools = dict[str, ToolUse]
 
 
 def of(events: Iterable[Event]) -> Tools:
-    """The tools of a stream of events. A call that several records repeat under one id is one."""
-    calls: dict[tuple[str, str], ToolCall] = {}
-    results: dict[tuple[str, str], ToolResult] = {}
-    for place, event in enumerate(events):
-        if isinstance(event, ToolCall):
-            calls.setdefault((event.agent_id, event.id or f"#{place}"), event)
-        elif isinstance(event, ToolResult):
-            results.setdefault((event.agent_id, event.id), event)
+    """The tools of a stream of events."""
     found: Tools = {}
     last: dict[tuple[str, str], tuple[ToolCall, bool]] = {}
-    for key, call in calls.items():
-        result = results.get(key) if call.id else None
+    for call, result in answered_calls(events):
         failed = result is not None and result.is_error
         before = last.get((call.agent_id, call.name))
         again = before is not None and before[1] and before[0].input == call.input

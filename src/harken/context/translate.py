@@ -32,6 +32,7 @@ from harken.events import Event, Image, Output, Prompt, Response, System, Thinki
 from harken.events.tally import ATTACHED
 from harken.formats import Format, Loss, Written, get, runtime_notices
 from harken.formats.base import identity
+from harken.formats.kit.one_agent import speaker_of
 from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.store.base import Commit, Store
 
@@ -176,10 +177,10 @@ def _carried_over(pieces: Sequence[Piece], target: Format) -> tuple[list[Event],
     """What of the pieces goes along, and what stays behind."""
     kept: list[Event] = []
     lost: list[Loss] = []
-    for piece in pieces:
+    for piece, said in zip(pieces, _of_one_agent(pieces), strict=True):
         # A format that is no runtime's own may hold what any of them said.
         notices = piece.format.notices if piece.format and piece.format.runtime else runtime_notices()
-        heard, left = carry_over(piece.events(), notices, target, own_instructions=piece.name == SESSION_LOG.name)
+        heard, left = carry_over(said, notices, target, own_instructions=piece.name == SESSION_LOG.name)
         kept += heard
         lost += left
     return kept, lost
@@ -209,8 +210,18 @@ def _shortened(
     return _written_by(target, write, shorter, [*lost, *left]) if left else None
 
 
-def _structural(pieces: Sequence[Piece], target: Format, tier: str) -> Translation:
+def _of_one_agent(pieces: Sequence[Piece]) -> list[list[Event]]:
+    """What each piece says. A conversation as it stands is what one agent knows: what was handed down to it is its own,
+    whoever said it first."""
     read = [piece.events() for piece in pieces]
+    if len(pieces) == 1 or not all(piece.current for piece in pieces):
+        return read
+    own = speaker_of(read[-1])
+    return [[event if event.agent_id == own else event.replace(agent_id=own) for event in part] for part in read]
+
+
+def _structural(pieces: Sequence[Piece], target: Format, tier: str) -> Translation:
+    read = [piece.events() for piece in pieces] if target.is_rendering else _of_one_agent(pieces)
     events = [event for part in read for event in part]
     whole = target.is_rendering or (target.pairs_calls and _is_answered_later(read))
     if target.context is identity and not whole:

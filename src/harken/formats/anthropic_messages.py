@@ -19,6 +19,7 @@ from .kit.anthropic import BLOCKS, Block, assistant_event, user_events
 from .kit.anthropic_writing import Said, arrange
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
+from .kit.one_agent import of_one_agent
 
 INSTRUCTIONS = "instructions"
 """The subtype under which a system message is an event."""
@@ -28,7 +29,9 @@ def write(events: Sequence[Event]) -> Written:
     """The conversation as a request; instructions go to `system`, results into the user's next message."""
     turns = arrange(events, thinking=True)
     system = [
-        {"type": "text", "text": e.message} for e in events if isinstance(e, System) and e.subtype == INSTRUCTIONS
+        {"type": "text", "text": e.message}
+        for e in of_one_agent(events)[0]
+        if isinstance(e, System) and e.subtype == INSTRUCTIONS
     ]
     body: Record = {"system": system} if system else {}
     losses = tuple(loss for loss in turns.losses if loss.what != "system instructions")

@@ -1,14 +1,16 @@
 """Which call a result is of, where several have one id.
 
 Some servers number calls anew in each reply, or give two of one reply the same id; some runtimes tell a call again in
-another record. A result is that of the last record that calls by its id, and of the first call in there that has none.
-What is told again (the tail of a chain is) changes nothing.
+another record. `analytics.calls` has the rule; here calls may be stored already, and the same call may be a row of each
+record that tells it. What is told again (the tail of a chain is) changes nothing.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from typing import NamedTuple
+
+from harken.analytics.calls import next_answered
 
 from . import rows
 
@@ -49,8 +51,9 @@ class WaitingCalls:
     def __init__(self, connection: sqlite3.Connection, sessions: set[int | None]) -> None:
         self._db = connection
         self._open: dict[CallKey, list[WaitingCall]] = {}
-        self._ended: set[tuple[CallKey, int]] = set()
-        """When calls ended that were open here."""
+        self._ended: set[tuple[CallKey, int, int]] = set()
+        """When calls ended that were open here, and the places of their results in their records: one message may tell
+        several at one time."""
         for session in sessions:
             for agent, call_id, tool, time, n, record, event in connection.execute(_OPEN, (session,)).fetchall():
                 self.add((session, agent, call_id), WaitingCall(tool, time, n, record, event, stored=True))
@@ -71,14 +74,14 @@ class WaitingCalls:
         ended = _answered(asked)
         self._open[key] = [one for one in self._open[key] if one not in ended]
         if result.time is not None:
-            self._ended.add((key, result.time))
+            self._ended.add((key, result.time, result.event))
         return ended
 
     def _is_known(self, key: CallKey, result: rows.ResultRow, asked: list[WaitingCall]) -> bool:
         """Whether another call ended with this result, which is told again."""
         if result.time is None:
             return False
-        if (key, result.time) in self._ended:
+        if (key, result.time, result.event) in self._ended:
             return True
         # Only of a call that was stored without a result, which is rare, can another have been stored with one.
         stored = any(one.stored for one in asked)
@@ -89,6 +92,5 @@ def _answered(asked: list[WaitingCall]) -> list[WaitingCall]:
     """Of calls with one id those that the next result is of."""
     if not asked:
         return []
-    last = asked[-1] if asked[-1].time is not None else asked[0]  # without times nobody knows which was left alone
-    first = next(one for one in asked if one.record == last.record)
+    first = next_answered(asked)
     return [one for one in asked if one is first or one.is_told_by(first)]

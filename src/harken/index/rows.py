@@ -65,6 +65,8 @@ class ResultRow(NamedTuple):
     call_id: str
     time: int | None
     failed: bool
+    event: int
+    """Its place in its record."""
 
 
 class MessageRow(NamedTuple):
@@ -314,7 +316,7 @@ def results(events: Iterable[Event]) -> list[ResultRow]:
 
 
 def _result_row(event: ToolResult) -> ResultRow:
-    return ResultRow(event.agent_id or None, clean(event.id), event.time, event.is_error)
+    return ResultRow(event.agent_id or None, clean(event.id), event.time, event.is_error, event.index)
 
 
 def said_row(scope: str, role: str, text: str, time: int | None) -> MessageRow:

@@ -18,6 +18,7 @@ from harken.events.messages import is_redacted
 from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
+from .one_agent import OTHER_AGENTS, WHY_OTHERS, of_one_agent
 from .openai import is_openai
 
 STAND_IN = "No result of this call was recorded."
@@ -37,7 +38,7 @@ WHY = {
     "files": "a message holds pictures and PDF documents alone",
     "names of tools": "a character that is not allowed was replaced",
     "blank texts": "an empty text is not sent",
-    "records of other agents": "a context holds what one agent knew",
+    OTHER_AGENTS: WHY_OTHERS,
     "usage figures": "they stay with the session they were paid in",
     "records that are no conversation": "they say nothing to the model",
 }
@@ -95,12 +96,9 @@ class Arranger:
         self.lost: Counter[str] = Counter()
 
     def run(self, events: Sequence[Event]) -> Turns:
-        whose = next((e.agent_id for e in events if isinstance(e, Prompt | Response | ToolCall)), "")
-        for event in events:
-            if event.agent_id != whose and isinstance(event, Prompt | Response | ToolCall | ToolResult | Thinking):
-                self.lost["records of other agents"] += 1
-            else:
-                self._take(event)
+        own, self.lost[OTHER_AGENTS] = of_one_agent(events)
+        for event in own:
+            self._take(event)
         for said, call in (one for alike in self._open.values() for _, calls in alike for one in calls):
             self.lost["calls without a result"] += 1
             said.results.append((call, _result(call, STAND_IN, is_error=True), None))

@@ -19,6 +19,7 @@ from harken.formats.base import Loss
 
 from .anthropic import PDF
 from .jsonl import Record, parse
+from .one_agent import OTHER_AGENTS, WHY_OTHERS, of_one_agent
 from .openai import MCP, SCREEN, SEALED, dump, is_openai, text_of, url_of
 
 ABORTED = "aborted"
@@ -45,15 +46,18 @@ _WHY = {
     "provider's own tool call": "its answer is not in the conversation",
     "message that only the screen has": "Codex itself would not send it again",
     "unreadable record": "nobody could read it",
+    OTHER_AGENTS: WHY_OTHERS,
 }
 
 
 def to_items(events: Sequence[Event], *, documents: bool = False) -> tuple[list[SaidItem], tuple[Loss, ...]]:
     """The items of the conversation, each with its time, and what could not be said. With `documents` PDF files go
     along: the API takes them, and Codex does not."""
-    composer = _Composer(events, documents)
-    for event in events:
+    own, others = of_one_agent(events)
+    composer = _Composer(own, documents)
+    for event in own:
         composer.take(event)
+    composer.lose(OTHER_AGENTS, others)
     losses = (Loss(what=what, count=count, why=_WHY[what]) for what, count in composer.lost.items())
     return composer.items, tuple(losses)
 
@@ -104,9 +108,10 @@ class _Composer:
             case ToolResult():
                 self._result(event)
             case Output() if event.why:
-                self._lose("unreadable record")
+                self.lose("unreadable record")
 
-    def _lose(self, what: str, count: int = 1) -> None:
+    def lose(self, what: str, count: int = 1) -> None:
+        """Something could not be said."""
         if count:
             self.lost[what] = self.lost.get(what, 0) + count
 
@@ -128,7 +133,7 @@ class _Composer:
                 parts.append(self._document(part))
             else:
                 parts.append(picture_part(url_of(part)))
-                self._lose("picture", parts[-1]["type"] != "input_image")
+                self.lose("picture", parts[-1]["type"] != "input_image")
         return parts
 
     def _document(self, given: Image) -> Record:
@@ -136,12 +141,12 @@ class _Composer:
             return {"type": "input_file", "filename": "document.pdf", "file_data": url_of(given)}
         if self._documents and given.is_public:
             return {"type": "input_file", "file_url": given.url}
-        self._lose("document")
+        self.lose("document")
         return {"type": "input_text", "text": "document omitted because it could not be processed"}
 
     def _thinking(self, event: Thinking) -> None:
         if not (self._native or event.api_id.startswith("rs_") or is_openai(event)):
-            self._lose("thinking")
+            self.lose("thinking")
             return
         summary = [{"type": "summary_text", "text": event.content}] if event.content else []
         sealed = event.signature or None
@@ -164,7 +169,7 @@ class _Composer:
         self._unanswered[event.id] += 1
         self._add(event, item)
         if event.id not in self._results:
-            self._lose("result of a tool call")
+            self.lose("result of a tool call")
             answer: Record = {"tools": []} if item["type"] == "tool_search_call" else {"output": ABORTED}
             self._add(event, {"type": self._calls[event.id], "call_id": event.id, **answer})
 
@@ -177,15 +182,15 @@ class _Composer:
         elif event.name == "tool_search" and action is not None:
             self._add(event, {"type": "tool_search_call", **_SEARCHED, "execution": "server", "arguments": action})
         else:
-            self._lose("provider's own tool call")
+            self.lose("provider's own tool call")
 
     def _result(self, event: ToolResult) -> None:
         kind = self._calls.get(event.id)
         if kind is None or not self._unanswered[event.id]:
-            self._lose("repeated tool result" if kind else "tool result without its call")
+            self.lose("repeated tool result" if kind else "tool result without its call")
             return
         self._unanswered[event.id] -= 1
-        self._lose("error mark", event.is_error)
+        self.lose("error mark", event.is_error)
         if kind == "tool_search_output":
             self._add(event, {"type": kind, "call_id": event.id, **_SEARCHED, "tools": _found(event)})
             return
