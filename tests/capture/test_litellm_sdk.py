@@ -54,6 +54,15 @@ def test_what_takes_an_input_and_is_no_conversation_is_not_captured(came: Came) 
     assert ["Hi.", "Hello."] == said(came["embedded"])
 
 
+def test_a_function_of_litellm_that_asks_no_model_stays_as_it_is(came: Came) -> None:
+    assert ["Hi.", "Hello."] == said(came["counted"])
+
+
+def test_a_function_of_the_hosts_own_that_takes_no_names_of_calls_is_captured_once(came: Came) -> None:
+    assert ["Hi.", "Hello.", "Go.", "Bye."] == said(came["own_function"])
+    assert came["own_function"]["wire"] == came["own_function"]["captured"]
+
+
 def test_what_litellm_knows_of_a_reply_is_kept(came: Came) -> None:
     *_, last = came["wrapped"]["metadata"]
     names = ("model", "provider", "finish_reason", "request_id", "response_id")

@@ -68,6 +68,25 @@ def embedded(capture: Any, how: Json) -> None:
     capture.completion(messages=[user("Hi.")], **how)
 
 
+@program([Say("Hello.")])
+def counted(capture: Any, how: Json) -> None:
+    count = capture.wrap(litellm.token_counter)
+    assert litellm.token_counter(model="gpt-4o", messages=[user("Hi.")]) == count(
+        model="gpt-4o", messages=[user("Hi.")]
+    )
+    capture.completion(messages=[user("Hi.")], **how)
+
+
+@program([Say("Hello.")], [Say("Bye.")])
+def own_function(capture: Any, how: Json) -> None:
+    def ask(messages: list[Json]) -> Any:
+        return litellm.completion(messages=messages, **how)
+
+    with capture:
+        capture.wrap(ask)([user("Hi.")])
+        capture.wrap(ask)(messages=[user("Hi."), {"role": "assistant", "content": "Hello."}, user("Go.")])
+
+
 @program(*TURNS)
 def wrapped_stream(capture: Any, how: Json) -> None:
     loop(capture.completion, how, stream=True)

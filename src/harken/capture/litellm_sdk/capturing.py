@@ -30,6 +30,8 @@ from .telling import ToldCalls, remember
 
 _wrapped: dict[str, Callable[[], LiteLLMCall | None]] = {}
 """By LiteLLM's id of a call: the calls that went through a wrapper, which callbacks leave alone. The newest of them."""
+_CALL_ID = "litellm_call_id"
+"""The argument by which LiteLLM is told what to call a call."""
 _inside: ContextVar[bool] = ContextVar("inside_litellm_call", default=False)
 """Whether what LiteLLM does here is done for a call that goes through a wrapper; it makes further calls for some."""
 
@@ -57,15 +59,17 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
     # The wrapper
 
     def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, captured: one that takes what LiteLLM's `completion` or `responses` takes. Those that
-        take an `input` and hold no conversation stay as they are."""
-        if getattr(function, "__name__", "") in NO_CONVERSATION:
+        """The same function, captured: one that takes what LiteLLM's `completion` or `responses` takes. Functions of
+        LiteLLM's that ask no model, or hold no conversation, stay as they are."""
+        taken = inspect.signature(function).parameters
+        is_named = _CALL_ID in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
+        if getattr(function, "__name__", "") in NO_CONVERSATION or (_is_litellms(function) and not is_named):
             return function
-        names = tuple(inspect.signature(function).parameters)
+        names = tuple(taken)
 
         @wraps(function)
         def called(*args: Any, **options: Any) -> Any:
-            call, options = self._begin(names, args, options)
+            call, options = self._begin(names, args, options, is_named=is_named)
             token = _inside.set(True)
             try:
                 result = function(*args, **options)
@@ -78,7 +82,7 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
         @wraps(function)
         async def called_later(*args: Any, **options: Any) -> Any:
-            call, options = self._begin(names, args, options)
+            call, options = self._begin(names, args, options, is_named=is_named)
             return await self._awaited(call, function(*args, **options))
 
         return called_later if inspect.iscoroutinefunction(function) else called
@@ -95,17 +99,20 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
         return self._heard(call, result)
 
     def _begin(
-        self, names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]
+        self, names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any], *, is_named: bool
     ) -> tuple[LiteLLMCall | None, dict[str, Any]]:
-        """Log the request, and name the call, so that it is known again where LiteLLM tells of it."""
+        """Log the request, and name the call where it takes a name, so that it is known again where LiteLLM tells of
+        it."""
         given = {**dict(zip(names, args, strict=False)), **options}
         api = api_of(given)
         call = self._calls.begin(api, given) if api is not None else None
-        call_id = str(options.get("litellm_call_id") or uuid4())
+        if not is_named:
+            return call, options
+        call_id = str(options.get(_CALL_ID) or uuid4())
         remember(_wrapped, call_id, ref(call) if call is not None else _nothing)
         if self not in litellm.input_callback:
             litellm.input_callback.append(self)  # where it hears of further attempts
-        return call, {**options, "litellm_call_id": call_id}
+        return call, {**options, _CALL_ID: call_id}
 
     def _heard(self, call: LiteLLMCall | None, result: Any) -> Any:
         if call is not None:
@@ -143,7 +150,7 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
     async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, call_type: Any) -> None:
         """A reply came that is reported later; kept for a host that does not wait for that."""
-        if (call := self._told.open.get(str(_mapping(request_data).get("litellm_call_id")))) is not None:
+        if (call := self._told.open.get(str(_mapping(request_data).get(_CALL_ID)))) is not None:
             call.response = response
 
     async def async_pre_call_deployment_hook(self, kwargs: Any, call_type: Any) -> None:
@@ -157,23 +164,25 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
     @never_raising
     def _sending(self, kwargs: Mapping[str, Any]) -> None:
-        call_id = str(kwargs.get("litellm_call_id"))
+        call_id = str(kwargs.get(_CALL_ID))
         if call_id in _wrapped:
             call = _wrapped[call_id]()
             if call is not None and call.capture is self.capture:
                 call.attempts += 1
-        elif self._listens() and not _inside.get():
+        elif _inside.get():
+            remember(_wrapped, call_id, _nothing)  # part of a call that is captured where it is made
+        elif self._listens():
             self._told.sending(call_id, kwargs)
 
     @never_raising
     def _answered(self, kwargs: Mapping[str, Any], response: Any) -> None:
-        call_id = str(kwargs.get("litellm_call_id"))
+        call_id = str(kwargs.get(_CALL_ID))
         if call_id not in _wrapped:
             self._told.answered(call_id, kwargs, response)
 
     @never_raising
     def _attempt_failed(self, kwargs: Mapping[str, Any]) -> None:
-        self._told.failed(str(kwargs.get("litellm_call_id")), kwargs.get("exception"))
+        self._told.failed(str(kwargs.get(_CALL_ID)), kwargs.get("exception"))
 
     def _listens(self) -> bool:
         return any(self in one for one in (litellm.callbacks, litellm.success_callback))
@@ -219,6 +228,10 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
             litellm.input_callback.remove(self)
         self._told.close()
         self._calls.close()
+
+
+def _is_litellms(function: Callable[..., Any]) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "litellm"
 
 
 def _nothing() -> None:
