@@ -61,6 +61,40 @@ def test_two_ways_on_at_the_same_time_are_two_conversations() -> None:
         assert expected == standing(session)
 
 
+def test_two_requests_that_follow_one_reply_at_the_same_time_are_two_conversations(tmp_path: Path) -> None:
+    with Session(tmp_path / "a.jsonl") as session:
+        capture = Capture(session, "test")
+        begun = send(capture, {"role": "system", "content": "be short"}, user("begin"))
+        begun.reply([Thinking(content="hm"), Response(content="yes", api_id="r1")])
+        left = send(capture, user("left"), follows="r1")
+        right = send(capture, user("right"), follows="r1")
+        right.reply([Response(content="went right", api_id="r3")], usage=Metric(input_tokens=7))
+        left.reply([Response(content="went left", api_id="r2")])
+        ask(capture, user("on"), reply="left end", follows="r2")
+        ask(capture, user("on"), reply="right end", follows="r3")
+        expected = [
+            ["be short", "begin", "yes", "left", "went left", "on", "left end"],
+            ["be short", "begin", "yes", "right", "went right", "on", "right end"],
+        ]
+        assert expected == standing(session)
+        assert [] == [one for one in session[TranscriptEntry].all() if (one.metadata or {}).get("kind") == "late"]
+        assert [7] == [event.input_tokens for event in session.events() if isinstance(event, Metric)]
+    with Session(tmp_path / "a.jsonl") as session:
+        ask(Capture(session, "test"), user("more"), reply="the end", follows="r2")
+        assert ["be short", "begin", "yes", "left", "went left", "more", "the end"] in standing(session)
+
+
+def test_a_reply_that_was_cut_off_is_followed_apart_while_another_is_awaited() -> None:
+    with Session() as session:
+        capture = Capture(session, "test")
+        send(capture, user("one")).reply([Response(content="1", api_id="r1")])
+        send(capture, user("two"), follows="r1").reply([Response(content="2", api_id="r2")])
+        other = send(capture, user("TWO"), follows="r1")
+        send(capture, user("three"), follows="r2").reply([Response(content="3", api_id="r3")])
+        other.reply([Response(content="II", api_id="r4")])
+        assert [["one", "1", "TWO", "II"], ["one", "1", "two", "2", "three", "3"]] == standing(session)
+
+
 def test_a_reply_that_the_host_sent_on_before_it_was_captured_is_there_once() -> None:
     with Session() as session:
         capture = Capture(session, "test")

@@ -64,14 +64,15 @@ class Conversations:
         self._read_into(found)
         return found
 
+    def _lines_of(self, agent_id: str) -> Iterator[LogLine]:
+        return (line for line in self._session.records_of([agent_id]) if line.get("agent_id") == agent_id)
+
     def _read_into(self, found: CapturedConversation) -> None:
-        agent_id = found.agent_id
         names: dict[str, list[str]] = {}
         events: list[Event] = []
-        for line in self._session.records_of([agent_id]):
-            if line.get("agent_id") == agent_id:
-                names.setdefault(str(line.get("message_id")), []).extend(_names(line))
-                events += events_of(line)
+        for line in self._lines_of(found.agent_id):
+            names.setdefault(str(line.get("message_id")), []).extend(_names(line))
+            events += events_of(line)
         transcript = Transcript()
         entries = transcript.entries
         for record in by_record(events):
@@ -139,6 +140,13 @@ class Conversations:
             is_known = bool(conversation.path_to(name))
             return RequestPlace(conversation, 0, altered=True, back_to=name) if is_known else None
         return RequestPlace(conversation, 0, altered=length < len(conversation.chain), after=length)
+
+    def said_before(self, place: RequestPlace) -> list[list[Event]]:
+        """What a request follows that names a reply, read from the log: a conversation knows no words."""
+        conversation = place.conversation
+        given = Transcript(event for line in self._lines_of(conversation.agent_id) for event in events_of(line))
+        entries = (given.entries.given[number] for number in conversation.numbers_before(place))
+        return [[one for one in entry.events if one.message_id == entry.head.message_id] for entry in entries]
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:
         """The conversation that a request goes on with; None where it shares a beginning with none."""

@@ -151,11 +151,11 @@ class Capture:
             return known.named(name, prints, request.model, request.follows)
         if request.placed is not None:
             return request.placed(prints)
-        if request.follows:
-            return known.after(request.follows)
-        found = known.find(prints)
+        found = known.after(request.follows) if request.follows else known.find(prints)
         # Two that are asked at the same time and differ are two conversations: neither takes the other's words back.
-        return None if found is not None and found.altered and known.is_waited_for(found.conversation) else found
+        if found is None or not found.altered or not known.is_waited_for(found.conversation):
+            return found
+        return found._replace(apart=True) if request.follows else None
 
     def _log_request(
         self,
@@ -164,9 +164,14 @@ class Capture:
         prints: Sequence[tuple[Print, ...]],
         place: RequestPlace | None,
     ) -> Exchange:
-        conversation = place.conversation if place else Conversations.of(self.session).begin("", request.model)
+        if place is None or place.apart:
+            conversation = Conversations.of(self.session).begin("", request.model)
+        else:
+            conversation = place.conversation
         shared = place.shared if place else 0
-        if place is not None and place.back_to:
+        if place is not None and place.apart:
+            self._log_again(conversation, place)
+        elif place is not None and place.back_to:
             keep, again = conversation.go_back(place.back_to)
             self.log_cut(conversation, keep)
             for numbers in again:
@@ -182,6 +187,12 @@ class Capture:
         self._untold.append(PromptRendered(self.adapter, self.session_id, messages, to_datetime(present())))
         end = place.shared if place is not None and place.late else None
         return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model, end=end)
+
+    def _log_again(self, conversation: CapturedConversation, place: RequestPlace) -> None:
+        """A conversation begins with what was said in another one."""
+        for said in Conversations.of(self.session).said_before(place):
+            events = [event.replace(cause=None, substance=None) for event in said]
+            self.log(conversation, events, [{} for _ in events])
 
     def _log_messages(
         self,

@@ -134,6 +134,8 @@ class RequestPlace(NamedTuple):
     """Whether the conversation had gone on when it was heard of: all of the request stands there, and more."""
     back_to: str = ""
     """The name of that reply, where it does not stand now and what stood then is to stand again."""
+    apart: bool = False
+    """Whether another conversation begins with what the request follows, since a reply is awaited in this one."""
 
 
 class _ComparedPart(NamedTuple):
@@ -236,6 +238,13 @@ class CapturedConversation:
         self.follow(path)
         self.replies[name] = len(self.chain)
         return keep, again
+
+    def numbers_before(self, place: RequestPlace) -> list[int]:
+        """The entries that a request follows which names a reply."""
+        if place.back_to:
+            return self.path_to(place.back_to)
+        at = place.after if place.after is not None else len(self.chain)
+        return list(self._standing)[: self.entry_at[at] if at < len(self.entry_at) else self.entries]
 
     def _stand(self, number: int) -> None:
         self._compare(self._given[number])
