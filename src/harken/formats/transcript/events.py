@@ -86,9 +86,9 @@ def draft_of(event: Event, names: Mapping[str, str]) -> EntryDraft | None:
         case Response():
             return EntryDraft("assistant", event.content, time, metadata=_said({"model": event.model}))
         case Thinking():
-            about = {"kind": "thinking"} | ({"signature": event.signature} if event.signature else {})
-            about |= {} if event.redacted is None else {"redacted": event.redacted}
-            return EntryDraft("assistant", event.content, time, metadata=about)
+            kind = {} if event.redacted is None else {"redacted": event.redacted}
+            seal = {"signature": event.signature} if event.signature else {}
+            return EntryDraft("assistant", event.content, time, metadata={"kind": "thinking", **seal, **kind})
         case ToolCall():
             return _call(event, time)
         case ToolResult():
