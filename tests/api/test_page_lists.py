@@ -15,6 +15,7 @@ from harken import Repo, clock
 from harken.analytics import lanes as drawing
 from harken.api import operation, reference
 from harken.errors import BadRequest, NotFound
+from support.claude_lines import assistant, user
 from support.page_sessions import DAY, renamed, working_day, write_session
 from support.recordings import FOLDER
 from support.viewed import cafe, write_log
@@ -317,9 +318,25 @@ class TestStatsPage:
 
         assert ["2025-12-31", DAY] == [one.day for one in found.days]
         for one in found.days:
-            assert (one.price_usd_micros or 0) == sum(one.project.values())
-            assert (one.price_usd_micros or 0) == sum(one.model.values()) == sum(one.runtime.values())
+            for side in (one.project, one.model, one.runtime):  # each of them is rounded by itself
+                assert abs((one.price_usd_micros or 0) - sum(side.values())) <= len(side)
         assert found.price_usd_micros == found.days[1].price_usd_micros
+
+    def test_a_day_is_rounded_once_whatever_it_is_made_of(self, tmp_path: Path) -> None:
+        """A token read from the cache costs 0.3 millionths of a dollar: each project costs 0, both of them 1."""
+        paths = []
+        for session, project, name in ((SESSION, "/x", "m1"), (OTHER, "/y", "m2")):
+            records = renamed([user("p1", None, "hello"), assistant("a1", "p1", "hello", name, 1)], project[1:])
+            records[1]["message"]["usage"] = {"input_tokens": 0, "output_tokens": 0, "cache_read_input_tokens": 1}
+            paths.append(write_session(tmp_path, records, session, project))
+        with harken.open("memory:", clock=lambda: NOW) as repo:
+            list(repo.import_sessions(paths))
+            (day,) = (one for one in ask(repo, "usage", by=("day",), **WINDOW) if getattr(one, "by", "") == "day")
+
+            found, home = ask(repo, "stats_page", **WINDOW), ask(repo, "home", day=DAY)
+
+        assert 1 == day.price_usd_micros == found.days[-1].price_usd_micros
+        assert 1 == home.week[-1].price_usd_micros == home.week_price_usd_micros
 
     def test_hours_are_those_of_the_zone(self, repo: Repo) -> None:
         here = ask(repo, "stats_page", **WINDOW).hours

@@ -9,6 +9,7 @@ import msgspec
 
 from harken.errors import BadRequest, HarkenError
 from harken.index import IndexProgress
+from harken.index.families import Families, FamilyMember
 from harken.repo import Repo
 from harken.store import SessionRow
 
@@ -32,6 +33,16 @@ def follow(repo: Repo, *, numbers: bool = True) -> IndexProgress:
 def family_of(repo: Repo, session: str) -> tuple[SessionRow, list[SessionRow]]:
     """A session's row, and those of its sub-agents."""
     return repo.chains.family(session)
+
+
+def member(row: SessionRow) -> FamilyMember:
+    """A session as one of its family."""
+    return FamilyMember(row.session, row.parent, row.agent)
+
+
+def families_of(rows: Sequence[SessionRow]) -> Families:
+    """Who counts with whom."""
+    return Families(map(member, rows))
 
 
 def stands(rows: Sequence[SessionRow]) -> tuple[str, ...]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from harken import clock
 from harken.context import project_of
 from harken.errors import BadRequest
-from harken.index.spending import DAY, Spent, UsageWindow
+from harken.index.spending import DAY, Spent, UsageWindow, price_together
 from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
 from .crossing import crosses
 from .following import follow
-from .home_days import DayWindow, LookedDay, look_into
+from .home_days import DayWindow, LookedDay, active_days, look_into
 from .home_hooks import Noticed
 from .remembering import remembered
 from .sessions_page import SessionPageRow, SessionsPageRequest, page_of
@@ -75,7 +75,7 @@ class WeekDay(ApiAnswer, frozen=True, kw_only=True):
     projects: dict[str, int]
     """The same by project, where a price is known; the most expensive first. Empty is unknown."""
     sessions: int
-    """Sessions that made requests on it."""
+    """Sessions in which something happened; those of sub-agents are part of theirs."""
 
 
 class HomeSession(SessionPageRow, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class HomeAnswer(IndexedAnswer, frozen=True, kw_only=True):
     week_price_usd_micros: int | None
     """What these cost together; null where no price is known."""
     week_sessions: int
-    """Sessions that made requests in these."""
+    """Sessions in which something happened on these days, each once."""
     running: list[HomeSession]
     """Those that are running, the last active first; at most 20."""
     recent: list[HomeSession]
@@ -173,11 +173,12 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
     rows = repo.chains.rows()  # before the index follows: what is remembered of them has to be all of it
     reached = follow(repo)
     listed = page_of(repo, SessionsPageRequest(count=RUNNING_SHOWN + RECENT_SHOWN), reached)
-    days, late = look_into(repo, rows, window, reached)
-    week, week_sessions = _week(repo, window)
+    first = DayWindow(window.day - 6, window.ahead)
+    active = active_days(repo, rows, first, window, reached)
+    days, late = look_into(repo, rows, active[window.day], window, reached)
+    week, week_price = _week(repo, first, window, active)
     running = [_home_session(repo, one) for one in listed.rows if one.running][:RUNNING_SHOWN]
     recent = [one for one in listed.rows if not one.running and one.messages][:RECENT_SHOWN]
-    prices = [one.price_usd_micros for one in week if one.price_usd_micros is not None]
     worth = sorted((one for day in days for one in day.worth), key=lambda one: one.time or 0, reverse=True)
     return HomeAnswer(
         day=window.name,
@@ -186,10 +187,10 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
         now=stamp(now),
         total=listed.total,
         nearest=None if days else _nearest(rows, window),
-        facts=_facts(repo, days, window),
+        facts=_facts(repo, days, len(active[window.day]), window),
         week=week,
-        week_price_usd_micros=sum(prices) if prices else None,
-        week_sessions=week_sessions,
+        week_price_usd_micros=week_price,
+        week_sessions=len(set().union(*active.values())),
         running=running,
         recent=[_home_session(repo, one) for one in recent],
         worth=[_worth(one) for one in worth[:WORTH_SHOWN]],
@@ -219,10 +220,10 @@ def _nearest(rows: Sequence[SessionRow], window: DayWindow) -> str | None:
     return None if nearest is None else DayWindow((nearest + window.ahead) // DAY, window.ahead).name
 
 
-def _facts(repo: Repo, days: Sequence[LookedDay], window: DayWindow) -> DayFacts:
+def _facts(repo: Repo, days: Sequence[LookedDay], sessions: int, window: DayWindow) -> DayFacts:
     total = Spent(repo.index, UsageWindow(since=window.since, until=window.until)).total()
     return DayFacts(
-        sessions=len(days),
+        sessions=sessions,
         seconds=sum(day.worked for day in days) // clock.SECOND,
         price_usd_micros=total.price_usd_micros if total.requests else None,
         unpriced=sorted(total.unpriced),
@@ -237,26 +238,26 @@ def _facts(repo: Repo, days: Sequence[LookedDay], window: DayWindow) -> DayFacts
     )
 
 
-def _week(repo: Repo, window: DayWindow) -> tuple[list[WeekDay], int]:
-    first = window.day - 6
-    since = first * DAY - window.ahead
-    by_day = Spent(repo.index, UsageWindow(since=since, until=window.until)).by_day(window.ahead)
-    found, sessions = [], set[str]()
-    for day in range(first, window.day + 1):
+def _week(
+    repo: Repo, first: DayWindow, last: DayWindow, active: Mapping[int, Collection[str]]
+) -> tuple[list[WeekDay], int | None]:
+    """The days of the week, and what they cost together."""
+    spent = Spent(repo.index, UsageWindow(since=first.since, until=last.until))
+    by_day = spent.by_day(first.ahead)
+    found = []
+    for day in range(first.day, last.day + 1):
         projects = by_day.get(day, {})
         known = {name: one.price_usd_micros for name, one in projects.items()}
         prices = {name: price for name, price in known.items() if price is not None}
-        own = set().union(*(one.sessions for one in projects.values()))
-        sessions |= own
         found.append(
             WeekDay(
-                day=DayWindow(day, window.ahead).name,
-                price_usd_micros=sum(prices.values()) if prices else None,
+                day=DayWindow(day, first.ahead).name,
+                price_usd_micros=price_together(projects.values()),
                 projects=dict(sorted(prices.items(), key=lambda one: (-one[1], one[0]))),
-                sessions=len(own),
+                sessions=len(active[day]),
             )
         )
-    return found, len(sessions)
+    return found, price_together([one for projects in by_day.values() for one in projects.values()])
 
 
 def _home_session(repo: Repo, one: SessionPageRow) -> HomeSession:

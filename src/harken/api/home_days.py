@@ -6,23 +6,23 @@ It comes from the index, all but what hooks did: that only all of the session ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from harken import clock, ids
+from harken import clock
 from harken.analytics import lanes as drawing
 from harken.analytics.worth import TriedCall, failed_runs
 from harken.context import project_of
 from harken.errors import HarkenError
 from harken.events.tool_kinds import COMMAND, tool_kind
 from harken.index import IndexProgress, StoreIndex
-from harken.index.moments import Folding, foldings, lane_steps, moments, session_number, uncounted
+from harken.index.moments import Folding, days_of, foldings, lane_steps, moments, told_places, uncounted
 from harken.index.spending import DAY
 from harken.repo import Repo
 from harken.store import SessionRow
 
-from .following import stands
+from .following import families_of, member, stands
 from .home_hooks import LookingForHooks, Noticed
 from .remembering import remembered
 
@@ -33,7 +33,8 @@ KEPT = 1000
 LARGE = 50_000
 """Tokens that a compaction drops at least to be worth a look."""
 _TOUCHED = """
-SELECT c.time, t.path FROM calls c JOIN touched t ON t.message = c.message
+SELECT coalesce(m.agent, ''), c.time, t.path
+FROM calls c JOIN touched t ON t.message = c.message JOIN messages m ON m.n = c.message
 WHERE c.session = ? AND c.time IS NOT NULL AND coalesce(c.failed, 0) = 0 AND t.op != 'read'
 """
 _COMMIT = 'SELECT lower(hex(c."commit")) FROM messages m JOIN commits c ON c.n = m."commit" WHERE m.n = ?'
@@ -98,37 +99,65 @@ class _Looked(NamedTuple):
     """What was said, thought and called."""
 
 
-def look_into(
-    repo: Repo, rows: Sequence[SessionRow], window: DayWindow, reached: IndexProgress
-) -> tuple[list[LookedDay], int]:
-    """The sessions in which something happened on a day, and of how many of them not everything is known yet.
-    `reached` is how far the index came after the rows were read."""
-    tops = ids.tops({row.session: row.parent for row in rows})
-    families: dict[str, list[SessionRow]] = {}
-    for row in rows:
-        families.setdefault(tops[row.session], []).append(row)
+def active_days(
+    repo: Repo, rows: Sequence[SessionRow], first: DayWindow, last: DayWindow, reached: IndexProgress
+) -> dict[int, set[str]]:
+    """For each day from the first to the last, counted from 1970, the sessions in which something happened; a sub-agent
+    counts with its session. What a day and what a week have had are both told by this."""
+    key = (repo.chains.version, reached.at, reached.opened, first, last)
+    return remembered(repo, "active days", key, lambda: _active_days(repo, rows, first, last), most=4)
+
+
+def _active_days(repo: Repo, rows: Sequence[SessionRow], first: DayWindow, last: DayWindow) -> dict[int, set[str]]:
+    families = families_of(rows)
+    found: dict[int, set[str]] = {day: set() for day in range(first.day, last.day + 1)}
+    names = {member(row).told_under for row in rows if _may_be_between(row, first, last)}
+    for session, agent, day in days_of(repo.index, sorted(names), first.since, last.until):
+        top = families.top(session, agent)
+        if top:
+            found[first.day + day].add(top)
+    return found
+
+
+def _families(rows: Sequence[SessionRow], active: Collection[str]) -> dict[str, list[SessionRow]]:
+    """Of sessions at the top each with its sub-agents; itself first."""
     by_name = {row.session: row for row in rows}
-    found = []
-    for top, family in families.items():
-        if any(_may_be_of(row, window) for row in family):
-            found.append((by_name[top], family))
-    found.sort(key=lambda one: max(row.ended or row.started or 0 for row in one[1]), reverse=True)
+    found = {session: [by_name[session]] for session in active}
+    for session, top in families_of(rows).tops.items():
+        if top in found and session != top:
+            found[top].append(by_name[session])
+    return found
+
+
+def look_into(
+    repo: Repo, rows: Sequence[SessionRow], active: Collection[str], window: DayWindow, reached: IndexProgress
+) -> tuple[list[LookedDay], int]:
+    """The sessions that were active on a day, and of how many of them not everything is known yet. `reached` is how far
+    the index came after the rows were read."""
+    found = sorted(
+        _families(rows, active).values(),
+        key=lambda family: max(row.ended or row.started or 0 for row in family),
+        reverse=True,
+    )
     stale = uncounted(repo.index)
     days: list[LookedDay] = []
     with LookingForHooks(repo) as hooks:
-        for row, family in found[:LOOKED_INTO]:
+        for family in found[:LOOKED_INTO]:
+            row = family[0]
             # Where the index lacks something of the rows, or of numbers, that is kept until it has it.
             place = reached.at if reached.behind else -1
             key = (row.session, stands(family), place, any(one.session in stale for one in family))
-            looked = remembered(repo, "looked into", key, partial(_look, repo, row), most=KEPT, opened=reached.opened)
+            looked = remembered(
+                repo, "looked into", key, partial(_look, repo, family), most=KEPT, opened=reached.opened
+            )
             day = _day(row, family, window, looked, hooks)
             days += [] if day is None else [day]
     return days, hooks.late
 
 
-def _may_be_of(row: SessionRow, window: DayWindow) -> bool:
+def _may_be_between(row: SessionRow, first: DayWindow, last: DayWindow) -> bool:
     start, end = row.started if row.started is not None else row.ended, row.ended
-    return start is not None and start < window.until and (end is None or end >= window.since)
+    return start is not None and start < last.until and (end is None or end >= first.since)
 
 
 def _day(
@@ -156,13 +185,11 @@ def _day(
     )
 
 
-def _look(repo: Repo, row: SessionRow) -> _Looked:
+def _look(repo: Repo, family: Sequence[SessionRow]) -> _Looked:
     index = repo.index
-    number = session_number(index, row.session)
-    if number is None:
-        return _Looked([], [], [], [], [], [], 0)
-    happened = moments(index, number, copied=False)
-    folded = foldings(index, number)
+    places = told_places(index, list(map(member, family)))
+    happened = moments(index, places, copied=False)
+    folded = foldings(index, places)
     lanes = [drawing.lane(steps) for steps in lane_steps(happened, folded).values()]
     return _Looked(
         times=[moment.time for moment in happened if moment.time is not None],
@@ -173,7 +200,12 @@ def _look(repo: Repo, row: SessionRow) -> _Looked:
             if one.role == "call"
         ],
         prompts=[one.time for one in happened if one.role == "human" and one.time is not None],
-        files=[(time, path) for time, path in index.query(_TOUCHED, (number,))],
+        files=[
+            (time, path)
+            for place in places
+            for agent, time, path in index.query(_TOUCHED, (place.number,))
+            if place.holds(agent)
+        ],
         foldings=[(one, _folded(repo, index, one)) for one in folded],
         size=len(happened),
     )

@@ -6,20 +6,20 @@ The rows of the index tell it, so that no record is read: a session of 100,000 e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harken.analytics import lanes as drawing
 from harken.analytics.lanes import Lane
 from harken.context import agent_name
 from harken.errors import BadRequest
 from harken.index import StoreIndex
-from harken.index.moments import IndexedMoment, foldings, lane_steps, moments, session_number
+from harken.index.moments import IndexedMoment, ToldPlace, foldings, lane_steps, moments, session_number, told_places
 from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, instant, stamp
 from .crossing import crosses
-from .following import family_of, follow, stands
+from .following import family_of, follow, member, stands
 from .remembering import remembered
 
 MOST_SEGMENTS = 4000
@@ -115,7 +115,8 @@ class _Drawn(NamedTuple):
     lanes: dict[str, Lane]
     calls: dict[str, list[tuple[int, bool]]]
     """By agent: when each call was made, and whether it failed."""
-    by_call: dict[str, IndexedMoment]
+    by_call: dict[str, list[IndexedMoment]]
+    """Threads of their own may call by the same ids."""
     models: dict[str, str]
     names: dict[str, str]
     costs: dict[str, int]
@@ -173,22 +174,21 @@ class _About(NamedTuple):
     @property
     def main(self) -> str:
         """The session's own agent: a log names it, elsewhere it is called after the runtime."""
-        others = {each.agent for each in self.below}
+        others = {agent_name(each) for each in self.below}
         named = next((agent for agent in self.drawn.lanes if agent not in others), "")
         return named or agent_name(self.row)
 
 
 def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
-    """All lanes of a session. What sub-agents do stands under the session at the top."""
+    """All lanes of a session."""
     index = repo.index
-    top = row.session.partition("/")[0] if row.parent else row.session
-    number = session_number(index, top)
-    happened = moments(index, number) if number is not None else []
-    by_call = {moment.call: moment for moment in reversed(happened) if moment.call}
-    steps = lane_steps(happened, foldings(index, number) if number is not None else ())
-    if row.parent:
-        wanted = {row.agent, *(each.agent for each in below)}
-        steps = {agent: own for agent, own in steps.items() if agent in wanted}
+    places = told_places(index, [member(each) for each in (row, *below)])
+    happened = moments(index, places)
+    by_call: dict[str, list[IndexedMoment]] = {}
+    for moment in happened:
+        if moment.call:
+            by_call.setdefault(moment.call, []).append(moment)
+    steps = lane_steps(happened, foldings(index, places))
     calls: dict[str, list[tuple[int, bool]]] = {}
     for moment in happened:
         if moment.role == "call" and moment.time is not None:
@@ -201,8 +201,8 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         lanes=found,
         calls=calls,
         by_call=by_call,
-        models={agent: model for agent, model, _ in index.query(_MODELS, (number,))},
-        names=dict(index.query(_AGENTS, (number,))),
+        models={agent or place.own: model for place in places for agent, model, _ in _told(index, _MODELS, place)},
+        names={agent or place.own: name for place in places for agent, name in _told(index, _AGENTS, place)},
         costs=_costs(index, row, below),
         span=whole,
         worked=worked,
@@ -212,12 +212,16 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
     )
 
 
+def _told(index: StoreIndex, sql: str, place: ToldPlace) -> list[tuple[Any, ...]]:
+    return [row for row in index.query(sql, (place.number,)) if place.holds(row[0])]
+
+
 def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow]) -> dict[str, int]:
     """What each agent's requests cost: those in its own file, and those that another's tells of."""
     found: dict[str, int] = {}
     for each in (row, *below):
         number = session_number(index, each.session)
-        own = each.agent if each.parent else ""
+        own = "" if each is row and not each.agent else agent_name(each)
         for agent, cost in index.query(_COSTS, (number,)) if number is not None else ():
             found[agent or own] = found.get(agent or own, 0) + int(cost)
     return found
@@ -226,10 +230,10 @@ def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow]) -> d
 def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int]) -> LaneAnswer:
     begin, end, most = window
     drawn, row = about.drawn, about.row
-    own = next((each for each in about.below if each.agent == agent), None) if agent else None
+    own = next((each for each in about.below if agent_name(each) == agent), None) if agent else None
     chain = own or row
     made_by, call = about.drawn.makers.get(chain.session, ("", "")) if chain.parent else ("", "")
-    asked = drawn.by_call.get(call) if call else None
+    asked = _asked(made_by, call, about) if call else None
     calls = [failed for time, failed in drawn.calls.get(agent, ()) if begin <= time <= end]
     small = drawing.reduced(lane, begin, end, most)
     name = drawn.names.get(agent) or (agent_name(chain) if own or not agent else agent)
@@ -251,6 +255,14 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         told=_instant_of(asked, 0),
         returned=_instant_of(asked, asked.took) if asked is not None and asked.took is not None else None,
     )
+
+
+def _asked(made_by: str, call: str, about: _About) -> IndexedMoment | None:
+    """The call by which a sub-agent was made: its maker's, where several have called by that id."""
+    maker = _parent(made_by, about)
+    several = about.drawn.by_call.get(call, [])
+    own = (one for one in several if (one.agent or about.main) == maker)
+    return next(own, several[0] if several else None)
 
 
 def _parent(session: str, about: _About) -> str:

@@ -128,6 +128,8 @@ def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
 class _Listed(NamedTuple):
     """What the rows of sessions do not say of them; each by its id."""
 
+    tops: Collection[str]
+    """Those that count with no other: sessions, and sub-agents whose session is not in the store."""
     names: Mapping[str, str]
     """A beginning of each id that no other has; not of sub-agents."""
     resumed: Mapping[str, Continued]
@@ -159,7 +161,9 @@ def list_sessions(
         rows = repo.sessions(asked.prefix)
     except PartlyCorrupt as found:  # told when the others have been
         rows, problem = found.rest, found
-    listed = _listed(rows, begun_elsewhere(rows) | repo.resumed_sessions())
+    # Whose parent is left out by the prefix has one all the same.
+    every = repo.chains.rows() if asked.prefix and asked.top else rows
+    listed = _listed(rows, begun_elsewhere(rows) | repo.resumed_sessions(), every)
     _check_runtime(asked.runtime, rows)
     chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, asked, listed, since)]
     chosen = _first(chosen, asked.limit)
@@ -175,8 +179,10 @@ def list_sessions(
         raise Corrupt(told, hint="`harken index --status` names them, `harken fsck` says what is lost")
 
 
-def _listed(rows: Sequence[SessionRow], resumed: Mapping[str, Continued]) -> _Listed:
+def _listed(rows: Sequence[SessionRow], resumed: Mapping[str, Continued], every: Sequence[SessionRow]) -> _Listed:
+    tops = ids.tops({row.session: row.parent for row in every})
     return _Listed(
+        tops={session for session, top in tops.items() if session == top},
         names=beginnings([row.session for row in rows if not row.parent]),
         resumed=resumed,
         continued=_continued(resumed),
@@ -192,7 +198,7 @@ def _resumed_at(row: SessionRow, resumed: Mapping[str, Continued]) -> int:
 def _is_meant(row: SessionRow, request: SessionsRequest, listed: _Listed, since: int) -> bool:
     return (
         request.runtime in ("", row.runtime)
-        and not (request.top and row.parent)
+        and (not request.top or row.session in listed.tops)
         and (request.unused or row.session not in listed.unused)
         and listed.active[row.session] >= since
         and (not request.project or in_project(project_of(row), request.project))

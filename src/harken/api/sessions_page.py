@@ -7,17 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from harken import clock, ids
+from harken import clock
 from harken.analytics.transcript_rows import strip_of
 from harken.errors import BadRequest, Corrupt, HarkenError, PartlyCorrupt
 from harken.index import IndexProgress
+from harken.index.families import Families
 from harken.index.glances import SessionGlance, glances, known_commits, letters_of
 from harken.index.search import Hit
 from harken.repo import Repo
 
 from .base import ApiAnswer, IndexedAnswer, index_fields
 from .crossing import crosses
-from .following import check_range, follow
+from .following import check_range, families_of, follow
 from .remembering import remembered
 from .session_page import RUNNING
 from .sessions import SessionAnswer, SessionsRequest, list_sessions
@@ -152,16 +153,16 @@ def page_of(repo: Repo, asked: SessionsPageRequest, at: IndexProgress | None) ->
         raise BadRequest("no such order or kind", hint=f"order: {', '.join(ORDERS)}; has: {', '.join(HAS)}")
     reached, counted = _counted(repo, at)
     key = (repo.chains.version, reached.at, reached.stale, _filters(asked))
-    told, below = remembered(
+    told, below, families = remembered(
         repo,
         "listed sessions",
         key,
-        lambda: (_told(repo, asked, reached), _below(repo)),
+        lambda: (_told(repo, asked, reached), *_below(repo)),
         most=4,
         opened=reached.opened,
     )
     fitting = _in_time(told, asked)
-    found = _search(repo, asked, reached) if asked.query.strip() else None
+    found = _search(repo, asked, reached, families) if asked.query.strip() else None
     if found is not None:
         fitting = [one for one in fitting if one.session in found.hits]
     now = repo.clock()
@@ -172,7 +173,7 @@ def page_of(repo: Repo, asked: SessionsPageRequest, at: IndexProgress | None) ->
     chosen.sort(key=_order(asked.order, found))
     page = chosen[asked.start : asked.start + asked.count]
     if found is not None:
-        found = _with_texts(repo, asked, reached, page)
+        found = _with_texts(repo, asked, reached, families, page)
     strips = _strips(repo, page, reached)
     prices = [one.price_usd_micros for one in chosen if one.price_usd_micros is not None]
     return SessionsPageAnswer(
@@ -223,15 +224,15 @@ def _in_time(told: Sequence[SessionAnswer], asked: SessionsPageRequest) -> list[
     return [one for one in told if (clock.parse_instant(one.started or one.active) or 0) < until]
 
 
-def _below(repo: Repo) -> dict[str, list[int | None]]:
-    """For each session at the top when its sub-agents were last active."""
+def _below(repo: Repo) -> tuple[dict[str, list[int | None]], Families]:
+    """For each session at the top when its sub-agents were last active, and who counts with whom."""
     rows = repo.chains.rows()
-    tops = ids.tops({row.session: row.parent for row in rows})
+    families = families_of(rows)
     found: dict[str, list[int | None]] = {}
     for row in rows:
-        if tops[row.session] != row.session:
-            found.setdefault(tops[row.session], []).append(row.ended)
-    return found
+        if not families.is_top(row.session):
+            found.setdefault(families.tops[row.session], []).append(row.ended)
+    return found, families
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -241,6 +242,7 @@ def _search(
     repo: Repo,
     asked: SessionsPageRequest,
     reached: IndexProgress,
+    families: Families,
     texts: Callable[[Sequence[Hit]], set[int]] | None = None,
 ) -> _FoundWords:
     result = repo.chains.search(
@@ -248,14 +250,23 @@ def _search(
     )
     hits: dict[str, list[int]] = {}
     for at, hit in enumerate(result.hits):
-        for session in dict.fromkeys((hit.session, *hit.copies)):
-            if session:
-                hits.setdefault(session.partition("/")[0], []).append(at)
+        for session in _holders(hit, families):
+            hits.setdefault(session, []).append(at)
     return _FoundWords(hits, result.hits, result.more)
 
 
+def _holders(hit: Hit, families: Families) -> list[str]:
+    """The sessions of the list in which a message stands."""
+    found = (families.top(session, hit.agent) for session in (hit.session, *hit.copies))
+    return list(dict.fromkeys(filter(None, found)))
+
+
 def _with_texts(
-    repo: Repo, asked: SessionsPageRequest, reached: IndexProgress, page: Sequence[SessionAnswer]
+    repo: Repo,
+    asked: SessionsPageRequest,
+    reached: IndexProgress,
+    families: Families,
+    page: Sequence[SessionAnswer],
 ) -> _FoundWords:
     """The same with the texts of the places that are shown."""
     shown = {one.session for one in page}
@@ -264,13 +275,13 @@ def _with_texts(
         seen: Counter[str] = Counter()
         wanted = set()
         for at, hit in enumerate(hits):
-            for session in {each.partition("/")[0] for each in (hit.session, *hit.copies)} & shown:
+            for session in shown.intersection(_holders(hit, families)):
                 seen[session] += 1
                 if seen[session] <= SHOWN:
                     wanted.add(at)
         return wanted
 
-    return _search(repo, asked, reached, choose)
+    return _search(repo, asked, reached, families, choose)
 
 
 def _place(hit: Hit) -> SessionPlace:

@@ -10,7 +10,7 @@ from harken.context.chains import in_project
 from harken.errors import BadRequest
 from harken.events.tool_kinds import AGENT, tool_kind
 from harken.index.delegation import DoneSession, done_sessions, medians, most_at_once, pressure
-from harken.index.spending import DAY, Spending, Spent, UsageGroup, UsageWindow
+from harken.index.spending import DAY, Spending, Spent, UsageGroup, UsageWindow, price_together
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, TokensAnswer, index_fields, instant, stamp, tokens_answer
@@ -243,11 +243,10 @@ def _days(spent: Spent, window: UsageWindow, ahead: int) -> list[StatsDay]:
     found = []
     for day in range(first, last + 1):
         groups = sides["project"].get(day, {}).values()
-        prices = [price for one in groups if (price := one.price_usd_micros) is not None]
         found.append(
             StatsDay(
                 day=DayWindow(day, ahead).name,
-                price_usd_micros=sum(prices) if prices else None,
+                price_usd_micros=price_together(groups),
                 requests=sum(one.requests for one in groups),
                 sessions=len(set().union(*(one.sessions for one in groups))),
                 **{by: _prices(sides[by].get(day, {})) for by in SHARES},
@@ -294,7 +293,7 @@ def _is_of(one: DoneSession, project: str) -> bool:
 
 
 def _pressure(repo: Repo, done: Sequence[DoneSession]) -> list[PressureCurve]:
-    tops = [one for one in done if not one.parent]
+    tops = [one for one in done if one.top == one.session]
     tops.sort(key=lambda one: (-one.compactions, -one.responses, one.session))
     found: list[PressureCurve] = []
     for one in tops[: 2 * CURVES]:
@@ -326,12 +325,12 @@ def _fewer(tokens: Sequence[int]) -> list[int]:
 
 
 def _delegation(done: Sequence[DoneSession], tools: Sequence[UsageGroup]) -> StatsDelegation:
-    tops = {one.session: one for one in done if not one.parent}
-    below = [one for one in done if one.parent]
-    agents = Counter(one.session.partition("/")[0] for one in below)
+    tops = {one.session: one for one in done if one.top == one.session}
+    below = [one for one in done if one.top != one.session]
+    agents = Counter(one.top for one in below)
     calls: Counter[str] = Counter()
     for one in below:
-        calls[one.session.partition("/")[0]] += one.calls
+        calls[one.top] += one.calls
     ranked = sorted(agents, key=lambda session: (-calls[session], session))
     return StatsDelegation(
         sessions=len(agents),

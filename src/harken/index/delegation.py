@@ -8,10 +8,11 @@ import msgspec
 
 from harken.analytics.activity import peak
 
+from .families import indexed_families
 from .file import StoreIndex
 
 _DONE = """
-SELECT s.session, coalesce(s.parent, ''), coalesce(s.title, ''), coalesce(s.project, ''), s.started, s.ended,
+SELECT s.session, coalesce(s.title, ''), coalesce(s.project, ''), s.started, s.ended,
        coalesce(f.calls, 0), coalesce(f.human, 0), coalesce(f.compactions, 0), coalesce(f.responses, 0)
 FROM sessions s LEFT JOIN figures f ON f.session = s.n
 WHERE s.runtime IS NOT NULL AND coalesce(s.started, s.ended) < ? AND coalesce(s.ended, s.started) >= ?
@@ -27,7 +28,8 @@ class DoneSession(NamedTuple):
     """What was counted of one session, or of a sub-agent's."""
 
     session: str
-    parent: str
+    top: str
+    """The session that it counts with: itself, unless it is a sub-agent's."""
     title: str
     project: str
     started: int | None
@@ -45,15 +47,16 @@ class _Point(msgspec.Struct):
 
 def done_sessions(index: StoreIndex, since: int, until: int) -> list[DoneSession]:
     """The sessions that were going on in a window, those of sub-agents included; all of what each did."""
-    return [DoneSession._make(row) for row in index.query(_DONE, (until, since))]
+    families = indexed_families(index)
+    return [DoneSession(session, families.top(session), *told) for session, *told in index.query(_DONE, (until, since))]
 
 
 def most_at_once(sessions: list[DoneSession]) -> int:
     """The most sub-agents of one session that were at work at the same time."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for one in sessions:
-        if one.parent and one.started is not None and one.ended is not None:
-            spans.setdefault(one.session.partition("/")[0], []).append((one.started, one.ended))
+        if one.top != one.session and one.started is not None and one.ended is not None:
+            spans.setdefault(one.top, []).append((one.started, one.ended))
     return max((peak(several).sessions for several in spans.values()), default=0)
 
 

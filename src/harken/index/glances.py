@@ -7,12 +7,20 @@ from typing import NamedTuple
 
 import msgspec
 
+from .families import indexed_families
 from .file import StoreIndex
 
 _COUNTED = "SELECT s.session, human, f.calls, errors, compactions FROM sessions s JOIN figures f ON f.session = s.n"
 _CALLED = """
-SELECT s.session, sum(calls), sum(failed) FROM call_totals t JOIN sessions s ON s.n = t.session GROUP BY t.session
+SELECT s.session, sum(calls), sum(failed) FROM call_totals t JOIN sessions s ON s.n = t.session
+WHERE s.runtime IS NOT NULL GROUP BY t.session
 """
+_CALLED_APART = """
+SELECT s.session, coalesce(m.agent, ''), count(*), total(c.failed)
+FROM sessions s JOIN calls c ON c.session = s.n JOIN messages m ON m.n = c.message
+WHERE s.runtime IS NULL GROUP BY 1, 2
+"""
+"""Of sub-agents whose session is not in the store."""
 _LETTERS = """
 SELECT s.session, lower(hex(c."commit")), c.rows FROM sessions s JOIN commits c ON c.session = s.n
 WHERE s.session IN (SELECT value FROM json_each(?)) AND c.rows != '' ORDER BY c.n
@@ -34,11 +42,17 @@ class SessionGlance(NamedTuple):
 
 def glances(index: StoreIndex) -> dict[str, SessionGlance]:
     """The numbers of every session, by its id."""
-    called = {session: (calls, failed) for session, calls, failed in index.query(_CALLED)}
+    families = indexed_families(index)
+    called: dict[str, tuple[int, int]] = {}
+    told = [(session, "", calls, failed) for session, calls, failed in index.query(_CALLED)]
+    for session, agent, calls, failed in (*told, *index.query(_CALLED_APART)):
+        top = families.top(session, agent)
+        before = called.get(top, (0, 0))
+        called[top] = before[0] + calls, before[1] + int(failed)
     found = {session: SessionGlance(calls=calls, failed=failed) for session, (calls, failed) in called.items()}
     for session, prompts, calls, errors, compactions in index.query(_COUNTED):
-        told, failed = called.get(session, (calls or 0, 0))
-        found[session] = SessionGlance(prompts, told, failed, errors or 0, compactions or 0)
+        number, failed = called.get(session, (calls or 0, 0))
+        found[session] = SessionGlance(prompts, number, failed, errors or 0, compactions or 0)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -11,8 +11,10 @@ from harken.analytics import lanes
 from harken.analytics.lanes import LaneStep
 from harken.events.tool_kinds import AGENT, tool_kind
 
+from .families import FamilyMember
 from .file import StoreIndex
 from .schema import UNCOUNTED
+from .spending import DAY
 
 SAID = ("human", "injected", "assistant", "thinking", "call")
 _ROLE = "CASE WHEN f.message IS NULL THEN m.role ELSE 'injected' END"
@@ -27,6 +29,11 @@ _OWN = f"""
 SELECT {_COLUMNS} FROM messages m LEFT JOIN calls c ON c.message = m.n {_HEARD}
 WHERE m.session = ?1 AND m.role IN ({_ROLES})
 """
+_DAYS = f"""
+SELECT s.session, coalesce(m.agent, ''), (m.time - ?2) / ?4 FROM sessions s JOIN messages m ON m.session = s.n
+WHERE s.session IN (SELECT value FROM json_each(?1)) AND m.role IN ({_ROLES}) AND m.time >= ?2 AND m.time < ?3
+GROUP BY 1, 2, 3
+"""
 _COPIED = f"""
 SELECT {_COLUMNS} FROM copies x JOIN messages m ON m.n = x.message LEFT JOIN calls c ON c.message = m.n {_HEARD}
 WHERE x.session = ?1 AND m.session IS NOT ?1 AND m.role IN ({_ROLES})
@@ -36,6 +43,21 @@ SELECT m.n, coalesce(m.agent, ''), k.time, coalesce(m.record, ''), m.event, k.be
 FROM compactions k JOIN messages m ON m.n = k.message WHERE k.session = ?
 """
 _TOLD = "SELECT json_extract(report, '$.compactions.compactions') FROM figures WHERE session = ?"
+
+
+class ToldPlace(NamedTuple):
+    """Where the index has what an agent said."""
+
+    number: int
+    """Of the session that it stands under."""
+    only: str | None = None
+    """The one agent that is meant; None for all of them."""
+    own: str = ""
+    """What the session's own agent is called, where that is a sub-agent."""
+
+    def holds(self, agent: str) -> bool:
+        """Whether an agent is meant."""
+        return self.only is None or agent == self.only
 
 
 class IndexedMoment(NamedTuple):
@@ -84,6 +106,21 @@ def session_number(index: StoreIndex, session: str) -> int | None:
     return found[0][0] if found else None
 
 
+def told_places(index: StoreIndex, members: Sequence[FamilyMember]) -> list[ToldPlace]:
+    """Where the index has what a session and its sub-agents said, the session first. What stands under a session that
+    is none of them is meant only as far as theirs."""
+    names = {member.session for member in members}
+    found: dict[tuple[str, str | None], ToldPlace] = {}
+    for at, member in enumerate(members):
+        under = member.told_under
+        only = None if under in names else member.agent
+        number = session_number(index, under)
+        if number is not None and (under, only) not in found:
+            own = member.agent or member.session if at and under == member.session else ""
+            found[under, only] = ToldPlace(number, only, own)
+    return list(found.values())
+
+
 def may_be_hooked(index: StoreIndex, tip: str) -> bool:
     """Whether a hook may have changed or blocked something in the chain up to a commit, so that it is worth reading.
     One that the index does not know may be anything."""
@@ -96,27 +133,48 @@ def uncounted(index: StoreIndex) -> set[str]:
     return {name for (name,) in index.query(f"SELECT session FROM sessions WHERE n IN {UNCOUNTED}")}
 
 
-def moments(index: StoreIndex, number: int, *, copied: bool = True) -> list[IndexedMoment]:
-    """Everything in a session and its sub-agents, in the order of arrival; with what it began with as a copy."""
-    rows = index.query(_OWN, (number,))
-    if copied:
-        rows += index.query(_COPIED, (number,))
-    return sorted(map(IndexedMoment._make, rows), key=_number)
+def moments(index: StoreIndex, places: Iterable[ToldPlace], *, copied: bool = True) -> list[IndexedMoment]:
+    """Everything in the places of a session and its sub-agents, in the order of arrival; with what it began with as a
+    copy."""
+    found: list[IndexedMoment] = []
+    for place in places:
+        rows = index.query(_OWN, (place.number,))
+        if copied:
+            rows += index.query(_COPIED, (place.number,))
+        several = map(IndexedMoment._make, rows)
+        found += (_of_sub_agent(one, place.own) if place.own else one for one in several if place.holds(one.agent))
+    return sorted(found, key=_number)
+
+
+def _of_sub_agent(moment: IndexedMoment, agent: str) -> IndexedMoment:
+    """Who made a sub-agent speaks to it: what it hears is no person's prompt."""
+    role = "injected" if moment.role == "human" else moment.role
+    return moment._replace(agent=moment.agent or agent, role=role)
+
+
+def days_of(index: StoreIndex, sessions: Sequence[str], since: int, until: int) -> list[tuple[str, str, int]]:
+    """On which days between two instants something happened under some sessions, and whose it was: session, agent, and
+    how many days behind the first."""
+    return index.query(_DAYS, (msgspec.json.encode(sessions).decode(), since, until, DAY))
 
 
 def _number(moment: IndexedMoment) -> int:
     return moment.n
 
 
-def foldings(index: StoreIndex, number: int) -> list[Folding]:
-    """The compactions of a session. What a log tells of its own stands in no row; there the report has it."""
-    found = [Folding._make(row) for row in index.query(_FOLDED, (number,))]
-    known = {folding.time for folding in found}
-    for (text,) in index.query(_TOLD, (number,)):
-        told = msgspec.json.decode(text, type=list[_ToldFolding]) if text else []
-        found += [
-            Folding(0, one.agent, one.time, "", 0, one.before, one.after) for one in told if one.time not in known
-        ]
+def foldings(index: StoreIndex, places: Iterable[ToldPlace]) -> list[Folding]:
+    """The compactions in the places of a session. What a log tells of its own stands in no row; there the report has
+    it."""
+    found: list[Folding] = []
+    for place in places:
+        own = [Folding._make(row) for row in index.query(_FOLDED, (place.number,))]
+        known = {folding.time for folding in own}
+        for (text,) in index.query(_TOLD, (place.number,)):
+            told = msgspec.json.decode(text, type=list[_ToldFolding]) if text else []
+            own += [
+                Folding(0, one.agent, one.time, "", 0, one.before, one.after) for one in told if one.time not in known
+            ]
+        found += (one._replace(agent=one.agent or place.own) for one in own if place.holds(one.agent))
     return sorted(found, key=lambda one: (one.time is not None, one.time or 0, one.n))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -94,6 +94,12 @@ class Spending(msgspec.Struct, kw_only=True):
     def cost_usd_micros(self) -> int | None:
         """What runtimes said that it cost; None where nobody did."""
         return round(math.fsum(self.said) * MICRO) if self.said else None
+
+
+def price_together(several: Collection[Spending]) -> int | None:
+    """What several cost together at list price, rounded once; None where no price is known."""
+    known = [one.cost for one in several if one.price_usd_micros is not None]
+    return micros(sum(known)) if known else None
 
 
 class UsageGroup(NamedTuple):

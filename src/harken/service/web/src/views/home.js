@@ -166,7 +166,7 @@ function Week({ told }) {
   const projects = weekProjects(told.week);
   const rest = told.week.some((one) => Object.keys(one.projects).some((name) => !projects.includes(name)));
   const facts = [told.week_price_usd_micros !== null ? money(told.week_price_usd_micros) : "", plural(told.week_sessions, "session")].filter(Boolean).join(", ");
-  if (!told.week_sessions) return html`<section aria-labelledby="week"><div class="home-head"><h2 id="week">${told.day === dateOf(Date.now()) ? "This week" : "That week"}</h2></div><p class="dim sm week-none">No model was asked whose tokens anybody counted.</p></section>`;
+  if (!told.week_sessions) return html`<section aria-labelledby="week"><div class="home-head"><h2 id="week">${told.day === dateOf(Date.now()) ? "This week" : "That week"}</h2></div><p class="dim sm week-none">Nothing ran on these days.</p></section>`;
   return html`<section aria-labelledby="week"><div class="home-head"><h2 id="week">${told.day === dateOf(Date.now()) ? "This week" : "That week"}</h2><span class="dim">${facts}</span></div>
     <ol class="week">${told.week.map((one) => {
       const date = new Date(`${one.day}T12:00:00`);
