@@ -345,6 +345,27 @@ class TestFinding:
     def test_finds_what_a_reader_would(self, found: Any, words: str, rows: list[int]) -> None:
         assert rows == found(words)
 
+    def test_a_record_that_could_not_be_read_is_found_among_those_that_could(self, repo: Repo, tmp_path: Path) -> None:
+        session = ClaudeSession("one")
+        session.prompt("Where is the harbour?")
+        keep(repo, tmp_path / "one.jsonl", session.data + b'{"type":"user", a harbour, torn\n')
+
+        found = transcript_find(repo, TranscriptFindRequest(session="one", words="harbour")).rows
+        shown = [row.n for row in all_rows(repo, "one") if "harbour" in row.text]
+
+        assert [0, 1] == shown
+        assert shown == found
+
+    @pytest.mark.parametrize("words", ["cafe", "café", "afe", "CAFÉ", "cafe\u0301"])
+    @pytest.mark.parametrize("written", ["café", "cafe", "cafe\u0301"])
+    def test_accents_make_no_difference(self, repo: Repo, tmp_path: Path, words: str, written: str) -> None:
+        session = ClaudeSession("one")
+        session.prompt(f"Is the {written} open?")
+        session.prompt("Is the harbour?")
+        keep(repo, tmp_path / "one.jsonl", session.data)
+
+        assert [0] == transcript_find(repo, TranscriptFindRequest(session="one", words=words)).rows
+
     def test_words_of_a_call_and_its_result_are_of_one_row(self, found: Any) -> None:
         assert [1] == found("Grep refused")
 

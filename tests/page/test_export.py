@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,17 @@ def test_words_are_found_in_it(disk: FromDisk) -> None:
     page.keyboard.press("Enter")
 
     expect(page.locator("mark").first).to_be_visible()
+
+
+@pytest.mark.parametrize("words", ["cafe", "CAFÉ"])
+def test_accents_make_no_difference_to_what_is_found_and_marked(disk: FromDisk, words: str) -> None:
+    page = disk.page
+    expect(page.locator(".rows .list-row").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+
+    expect(page.locator(".find")).to_contain_text("1 of")
+    expect(page.locator("mark").first).to_have_text(re.compile("^café$", re.IGNORECASE))
 
 
 def test_keys_scroll_what_was_just_opened(disk: FromDisk) -> None:

@@ -184,3 +184,19 @@ def with_call(page: Page, call: dict[str, Any]) -> None:
         route.fulfill(json=told)
 
     page.route("**/api/v1/transcript", answer)
+
+
+def test_what_is_marked_is_what_was_found(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.open(f"/s/{sessions['cafe']}?q=CAFE")
+    expect(page.locator(".find")).to_contain_text("1 of")
+    expect(page.locator("mark").first).to_have_text("café")
+
+    page.get_by_label("Find in this session").fill("café nobodysaidthis")
+    expect(page.locator(".find")).to_contain_text("nothing")
+    expect(page.locator("mark")).to_have_count(0)
+
+    page.get_by_label("Find in this session").fill("crowded table")  # no row but those that have both has a mark
+    expect(page.locator(".find")).to_contain_text("1 of")
+    texts = page.locator(".row-frame", has=page.locator("mark")).all_inner_texts()
+    assert texts
+    assert all("crowded" in text.lower() and "table" in text.lower() for text in texts)

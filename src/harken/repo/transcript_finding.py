@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,9 +19,10 @@ from harken import clock
 from harken.analytics.transcript_rows import RowEvents, name_key
 from harken.context.readable import contents_of
 from harken.errors import BadRequest, HarkenError
+from harken.events import Output, Recovery
 from harken.store import Store
 
-from .transcripts import OpenTranscript, Transcripts
+from .transcripts import OpenTranscript, ReadRow, Transcripts
 
 if TYPE_CHECKING:
     from harken.index import StoreIndex
@@ -31,6 +33,10 @@ SECONDS = 2.0
 """How long deltas are looked through."""
 _READ = 2_000
 """Deltas that are read to tell rows of one record apart."""
+_UNINDEXED = frozenset("?X")
+"""The letters of rows that may be of something the index has no words of."""
+_MAY_BE_ACCENTED = re.compile(rb"[\xc3-\xc9\xcc\xcd]|\xe1[\xb8-\xbb]|\\u0[0-3]|\\u1[eE]")
+"""Bytes with which a letter with an accent begins, or an accent, also as JSON has them."""
 _PIECE = re.compile(r'"([^"]*)"?|(\S+)')
 
 
@@ -65,8 +71,9 @@ def find_rows(transcripts: Transcripts, store: Store, opened: OpenTranscript, wo
         except (HarkenError, OSError, sqlite3.Error):
             found = None
         if found:
+            found |= _unindexed(transcripts, opened, [plain(term) for term in terms])
             return FoundRows(sorted(found), complete=True)
-    return _by_reading(transcripts, store, opened, [term.casefold() for term in terms])
+    return _by_reading(transcripts, store, opened, [plain(term) for term in terms])
 
 
 # -- by the index ------------------------------------------------------------------------------------------------------
@@ -134,6 +141,12 @@ class _RowFinder:
         return found
 
 
+def _unindexed(transcripts: Transcripts, opened: OpenTranscript, terms: Sequence[str]) -> set[int]:
+    """The rows of which the index has no words: records that could not be read, and where a log was torn."""
+    numbers = [number for number, letter in enumerate(opened.layout.letters) if letter in _UNINDEXED][:_READ]
+    return {read.number for read in transcripts.some_rows(opened, numbers) if _holds(read, terms)}
+
+
 # -- by reading --------------------------------------------------------------------------------------------------------
 
 
@@ -152,31 +165,49 @@ def _by_reading(transcripts: Transcripts, store: Store, opened: OpenTranscript, 
         held = [delta for delta, (_, data) in told if not isinstance(data, HarkenError) and may_hold(data)]
         numbers = [row for delta in held for row in layout.rows_of(delta)]
         for read in transcripts.some_rows(opened, numbers):
-            if read.row is not None and _holds(read.row, terms):
+            if _holds(read, terms):
                 found.append(read.number)
     return FoundRows(found, complete=True)
 
 
 def _raw_test(terms: Sequence[str]) -> Callable[[bytes], bool]:
     """Whether bytes may hold one of the words: as it is, or as JSON has it. Letters beyond ASCII have other small ones
-    in bytes than in text, so where there are some all is read."""
+    in bytes than in text, so where there are some all is read; so is what has letters with accents."""
     if not all(term.isascii() for term in terms):
         return lambda _: True
     wanted = [{term.encode(), json.dumps(term)[1:-1].encode()} for term in terms]
 
     def test(data: bytes) -> bool:
         small = data.lower()
-        return any(needle in small for needles in wanted for needle in needles) or b"\\u00" in small
+        held = any(needle in small for needles in wanted for needle in needles)
+        return held or _MAY_BE_ACCENTED.search(data) is not None
 
     return test
 
 
-def _holds(row: RowEvents, terms: Sequence[str]) -> bool:
+def _holds(read: ReadRow, terms: Sequence[str]) -> bool:
+    text = plain(_told(read.row)) if read.row is not None else plain(read.problem)
+    return all(term in text for term in terms)
+
+
+def _told(row: RowEvents) -> str:
+    """What a row says: as the index has it, and where it has nothing, as a reader sees it."""
     from harken.index.rows import said
 
+    if isinstance(row.event, Output):
+        return row.event.raw.decode("utf-8", "replace")
+    if isinstance(row.event, Recovery):
+        return row.event.reason
     told = [said(event) for event in (row.event, row.joined) if event is not None]
-    text = "\n".join(one.text for one in told if one is not None).casefold()
-    return all(term in text for term in terms)
+    return "\n".join(one.text for one in told if one is not None)
+
+
+def plain(text: str) -> str:
+    """The text in small letters without accents, as the full-text index takes it."""
+    small = text.casefold()
+    if small.isascii():
+        return small
+    return "".join(letter for letter in unicodedata.normalize("NFD", small) if not unicodedata.combining(letter))
 
 
 def nearest(rows: Sequence[int], start: int, limit: int) -> list[int]:

@@ -1,7 +1,7 @@
 // An export: the answers lie in the file itself, packed, and nothing is asked of anybody.
 import { AskError, answerFrom } from "./server.js";
 import { toInstant, toMicros } from "./views/instants.js";
-import { pieces } from "./words.js";
+import { pieces, plain } from "./words.js";
 
 /** Where the page is an export, have its answers come from the data in it. */
 export async function loadExport() {
@@ -63,7 +63,7 @@ function wordsIn(all, request) {
   const rows = [];
   for (const row of all) {
     const parts = [row.text, row.title, row.call?.what, row.call?.result, row.call && JSON.stringify(row.call.input)];
-    const text = parts.filter(Boolean).join("\n").toLowerCase();
+    const text = plain(parts.filter(Boolean).join("\n"));
     if (words.length && words.every((word) => text.includes(word))) rows.push(row.n);
   }
   return { rows: rows.slice(0, request.limit || 2000), found: rows.length, complete: true };

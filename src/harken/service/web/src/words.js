@@ -100,5 +100,25 @@ export function shown(text) {
     .replace(CONTROL, (mark) => String.fromCodePoint(0x2400 + (mark.codePointAt(0) & 0x1f)));
 }
 
-/** What is looked for: words, and what stands in quotation marks as one piece; in small letters. */
-export const pieces = (text) => [...String(text).toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)].map((found) => found[1] || found[2]);
+const ACCENTS = /\p{M}/gu;
+const ASCII = /^[\x00-\x7f]*$/;
+
+/** In small letters and without accents, as the server looks for words. */
+export const plain = (text) => String(text).normalize("NFD").replace(ACCENTS, "").toLowerCase();
+
+/** The same, and for each place in it the one in the text that it stands for. */
+export function plainPlaces(text) {
+  const found = plain(text);
+  if (ASCII.test(text)) return [found, (place) => place]; // nothing has moved
+  const places = [];
+  let at = 0;
+  for (const letter of text) {
+    for (let unit = plain(letter).length; unit > 0; unit -= 1) places.push(at);
+    at += letter.length;
+  }
+  places.push(at);
+  return [found, (place) => places[place]];
+}
+
+/** What is looked for: words, and what stands in quotation marks as one piece; in small letters without accents. */
+export const pieces = (text) => [...plain(text).matchAll(/"([^"]+)"|(\S+)/g)].map((found) => found[1] || found[2]);

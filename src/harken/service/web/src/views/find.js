@@ -1,5 +1,5 @@
 // Find in a session: the browser's own search sees only the rows that are elements just now.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address } from "../address.js";
 import { html } from "../html.js";
 import { Icon } from "../marks.js";
@@ -43,8 +43,12 @@ export function useFind(session, list) {
     goTo(found.hits[next]);
     return true;
   };
+  const holds = useMemo(() => new Set(found.hits), [found]);
+  // A row that has only some of the words is no hit. Where not all hits are known, whatever has one of the words may be.
+  const isEvery = !found.partly && found.total === found.hits.length;
   return {
-    isOpen, words: isOpen ? words.trim() : "", text: words, write, found, at, step, field,
+    isOpen, text: words, write, found, at, step, field,
+    wordsIn: (n) => (isOpen && found.total && (!isEvery || holds.has(n)) ? found.words : ""),
     hits: isOpen ? found.hits : [],
     open: () => (field.current ? focus() : setOpen((wanted.current = true))),
     close: () => (setOpen((wanted.current = false)), write(""), list.current?.focus()),

@@ -8,7 +8,7 @@ import { html, names } from "../html.js";
 import { Markdown } from "../markdown.js";
 import { Icon } from "../marks.js";
 import { ask } from "../server.js";
-import { bytes, clock, count, duration, pathEnd, pieces, plural, shown } from "../words.js";
+import { bytes, clock, count, duration, pathEnd, pieces, plain, plainPlaces, plural, shown } from "../words.js";
 import { changesOf, writtenBy } from "./edits.js";
 import { SubAgent } from "./subagent.js";
 
@@ -57,20 +57,21 @@ function Words({ row, page, words, plain = false }) {
 
 /** Text in which what is looked for is marked. */
 export function Marked({ text, words }) {
-  const lower = text.toLowerCase();
+  const [lower, placeOf] = plainPlaces(text);
   const wanted = pieces(words);
   const parts = [];
   let from = 0;
   while (parts.length < 400) {
     const next = wanted.map((word) => [lower.indexOf(word, from), word.length]).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0])[0];
     if (!next) break;
-    parts.push(shown(text.slice(from, next[0])), html`<mark>${shown(text.slice(next[0], next[0] + next[1]))}</mark>`);
+    const [start, end] = [placeOf(next[0]), placeOf(next[0] + next[1])];
+    parts.push(shown(text.slice(placeOf(from), start)), html`<mark>${shown(text.slice(start, end))}</mark>`);
     from = next[0] + next[1];
   }
-  return [...parts, shown(text.slice(from))];
+  return [...parts, shown(text.slice(placeOf(from)))];
 }
 
-const hasAny = (text, words) => Boolean(words && text) && pieces(words).some((word) => text.toLowerCase().includes(word));
+const hasAny = (text, words) => Boolean(words && text) && pieces(words).some((word) => plain(text).includes(word));
 
 const firstLine = (text) => (text || "").trim().split("\n")[0].slice(0, 240);
 
@@ -91,7 +92,7 @@ function Folded({ row, page, words }) {
 
 const Notice = ({ row, words }) => html`<p class="notice">${row.title ? html`<b>${shown(row.title)}</b> ` : null}${words ? html`<${Marked} text=${row.text || ""} words=${words} />` : shown(row.text)}</p>`;
 
-const Failure = ({ row }) => html`<p class="notice alert"><span aria-hidden="true">✕</span> ${shown(row.text)}</p>`;
+const Failure = ({ row, words }) => html`<p class="notice alert"><span aria-hidden="true">✕</span> ${words ? html`<${Marked} text=${row.text || ""} words=${words} />` : shown(row.text)}</p>`;
 
 function Compaction({ row, page }) {
   const about = row.compaction || {};

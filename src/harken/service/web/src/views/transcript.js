@@ -92,7 +92,7 @@ export function Transcript({ page, version }) {
         load=${async (start, n) => !start && !version && head ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
         onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
         onScroll=${(atEnd) => setSeen(atEnd ? null : seen ?? total)}
-        row=${(row) => html`<${Row} key=${nameOf(row)} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} hit=${row.n === find.hits[find.at]} words=${find.words} select=${select} />`}
+        row=${(row) => html`<${Row} key=${nameOf(row)} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} hit=${row.n === find.hits[find.at]} words=${find.wordsIn(row.n)} select=${select} />`}
       />
       ${page.running && seen !== null && total > seen ? html`<button class="button primary new-pill" onClick=${() => (setSeen(null), list.current.scrollToEnd())}>${count(total - seen)} new <${Icon} name="down" /></button>` : null}
     </div>
