@@ -337,3 +337,28 @@ def test_news_do_not_call_back_who_has_left_a_field(visit: Visit) -> None:
         news(page, {"kind": "commit", "subject": ""})
     page.wait_for_timeout(200)
     expect(page.get_by_role("button", name="Mark as A")).to_be_focused()
+
+
+@pytest.mark.parametrize(("path", "operation"), [("/", "home"), ("/sessions", "sessions_page")])
+def test_while_the_index_is_made_the_page_says_so_and_goes_on_by_itself(
+    visit: Visit, path: str, operation: str
+) -> None:
+    page = visit.open("/documents")
+    ready(page)
+    left = [9_000, 40, 0]
+
+    def lacking(route: Route) -> None:
+        answer = route.fetch()
+        told = {**answer.json(), "behind": left[0]}
+        route.fulfill(response=answer, json=told)
+
+    page.route("**/api/v1/*_page", lacking)
+    page.route("**/api/v1/home", lacking)
+    page.goto(visit.served.url + path)
+    expect(page.locator(".banner")).to_contain_text("9,000 changes of the store to go")
+    left.pop(0)
+    expect(page.locator(".banner")).to_contain_text("40 changes")
+    left.pop(0)
+    with page.expect_response(lambda answer: answer.url.endswith(f"/{operation}")):
+        pass
+    expect(page.locator(".banner")).to_have_count(0)

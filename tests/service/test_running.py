@@ -34,6 +34,20 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
         yield opened
 
 
+def test_an_index_that_is_missing_is_made_without_being_asked_for(repo: Repo, tmp_path: Path) -> None:
+    def behind() -> int:
+        status = repo.index.status()
+        return status.last - status.at
+
+    assert behind() > 0
+    with RunningService(repo, Listening(socket=tmp_path / "run" / "socket")):
+        until = time.monotonic() + 30
+        while behind() and time.monotonic() < until:
+            time.sleep(0.05)
+
+        assert 0 == behind()
+
+
 # -- the socket --------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from harken import clock
+from harken.api.following import follow
 from harken.api.runtimes import WatchRequest, watch
 from harken.errors import BadRequest, Conflict, HarkenError
 from harken.files import make_folder
@@ -41,6 +42,8 @@ HEAD_SECONDS = 10.0
 STOP_SECONDS = 1.0
 """How long answers may go on when the service is to end."""
 _PEER = struct.Struct("3i")
+_BETWEEN, _STILL = 0.05, 60.0
+"""Seconds between two parts of an index that is brought up to date, and after which one that does not move is left."""
 _AGAIN = 5.0
 
 
@@ -178,6 +181,7 @@ class RunningService:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_watching = threading.Event()
         self._threads = [threading.Thread(target=self._serve, name="harken-service", daemon=True)]
+        self._threads.append(threading.Thread(target=self._fill_index, name="harken-index", daemon=True))
         if where.watch:
             self._threads.append(threading.Thread(target=self._watch, name="harken-watch", daemon=True))
         self._repo, self._environ = repo, dict(told.usual.get("environ", {}))
@@ -240,6 +244,21 @@ class RunningService:
             await asyncio.sleep(0.005)
         self._started.set()
         await serving
+
+    def _fill_index(self) -> None:
+        """Bring the index up to date once, so that nobody who asks waits for all of it. From then on whoever asks has
+        little to do. A part at a time: others are let in between."""
+        left, moved = -1, clock.monotonic()
+        while not self._stop_watching.wait(_BETWEEN) and clock.monotonic() < moved + _STILL:
+            try:
+                reached = follow(self._repo)
+            except Exception as problem:  # noqa: BLE001  whoever asks for something is told
+                self.app.log.add(event="index-failed", why=f"{type(problem).__name__}: {problem}"[:500])
+                return
+            if reached.problem or not reached.behind + reached.stale:
+                return
+            if reached.behind + reached.stale != left:
+                left, moved = reached.behind + reached.stale, clock.monotonic()
 
     def _watch(self) -> None:
         """Import and go on; what goes wrong is logged, and it begins again."""

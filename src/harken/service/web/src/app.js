@@ -8,11 +8,12 @@ import { KEYS, useKeys } from "./keys.js";
 import { Icon, Sign } from "./marks.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
-import { askGrants, followFeed, signIn, trouble } from "./server.js";
+import { askGrants, followFeed, indexing, signIn, trouble } from "./server.js";
 import { State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
 import { lazily } from "./lazily.js";
+import { plural } from "./words.js";
 import { Home } from "./views/home.js";
 import { Sessions } from "./views/sessions.js";
 import { Session } from "./views/session.js";
@@ -72,6 +73,14 @@ function Trouble() {
   return html`<div class="banner" role="status"><b>The server does not answer.</b> What you see may be old. Start it again with <code>harken serve</code>; the page goes on by itself.</div>`;
 }
 
+/** Why numbers and lists are not complete yet. */
+function Indexing() {
+  const { behind, stale, told } = indexing.value;
+  if (!told) return null;
+  const left = behind ? `${plural(behind, "change")} of the store to go` : `${plural(stale, "session")} to count`;
+  return html`<div class="banner quiet" role="status"><b>The index is being made: ${left}.</b> Lists, numbers and search are complete when it is done. This page goes on by itself.</div>`;
+}
+
 function App() {
   useKeys({
     palette: () => void (overlay.value = overlay.value === "palette" ? "" : "palette"),
@@ -90,7 +99,7 @@ function App() {
   return html`
     <a class="skip" href="#main">Skip to the content</a>
     <${Top} />
-    ${trouble.value === "gone" ? html`<${Trouble} />` : null}
+    ${trouble.value === "gone" ? html`<${Trouble} />` : html`<${Indexing} />`}
     ${trouble.value === "login" ? html`<main id="main" class="page"><${Trouble} /></main>` : view ? html`<${view} key=${address.value.session} />` : html`<main id="main" class="page"><${State} title="There is no such page" actions=${html`<a class="button" href="/">Home</a>`}><p>Nothing is shown at this address.</p><//></main>`}
     <nav class="tabbar" aria-label="Main, small screens"><${Links} name="tabs" /></nav>
     <${Toast} />

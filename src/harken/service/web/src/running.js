@@ -1,7 +1,7 @@
 // How many sessions are being written to now. Asked for when the store changes, and once more when the last of them may
 // have come to rest: a session runs for as long as the server says, two minutes behind its last word.
 import { signal } from "@preact/signals";
-import { ask, isLocal, onChanges } from "./server.js";
+import { ask, indexing, isLocal, lackOf, onChanges } from "./server.js";
 
 export const running = signal(0);
 
@@ -30,7 +30,8 @@ async function count() {
   } catch {
     return; // who says that the server is gone is said elsewhere; its feed asks again
   }
-  if (running.value) plan(LATER);
+  if (lackOf(indexing.value)) plan(SOON);
+  else if (running.value) plan(LATER);
 }
 
 export function followRunning() {

@@ -79,15 +79,36 @@ export function ahead(operation, request) {
   early = { key: operation + JSON.stringify(request), answer, until: performance.now() + 3000 };
 }
 
+const MUCH = 500; // changes, of which one sees that they are missing
+const LONG = 4000; // milliseconds after which a little that is missing is told, too
+
+/** What the index lacks, as the last answer that depends on it says; since when it has lacked something; and whether that
+ * is worth telling: a session that grows is behind for a moment only. What was told once is told until nothing is missing. */
+export const indexing = signal({ behind: 0, stale: 0, since: 0, told: false });
+
+/** How much of the store an answer was made without. */
+export const lackOf = (answer) => (answer?.behind || 0) + (answer?.stale || 0);
+
+function noteIndex(answer) {
+  if (!answer || typeof answer.behind !== "number") return answer;
+  const { behind, stale } = answer;
+  const before = indexing.value;
+  const lack = lackOf(answer);
+  const since = lack ? before.since || Date.now() : 0;
+  const told = lack > 0 && (before.told || lack >= MUCH || Date.now() - since >= LONG);
+  if (lack || before.since) indexing.value = { behind, stale, since, told };
+  return answer;
+}
+
 /** One answer of an operation; an `AskError` where there is none. */
 export async function ask(operation, request = {}, { signal } = {}) {
   if (local) return local(operation, request);
   if (early.key && early.key === operation + JSON.stringify(request)) {
     const { answer, until } = early;
     early = { key: "", answer: null, until: 0 };
-    if (performance.now() < until) return answer;
+    if (performance.now() < until) return noteIndex(await answer);
   }
-  return (await post(operation, request, signal)).json();
+  return noteIndex(await (await post(operation, request, signal)).json());
 }
 
 /** All answers of an operation that gives many. */
@@ -99,6 +120,7 @@ export async function askMany(operation, request = {}, { signal } = {}) {
   if (last && last.error && Object.keys(last).length === 1) {
     throw new AskError(last.error.code, last.error.message, last.error.hint);
   }
+  noteIndex(last);
   return answers;
 }
 

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { signal } from "@preact/signals";
-import { AskError, ask, may, onReturn } from "./server.js";
+import { AskError, ask, lackOf, may, onReturn } from "./server.js";
 
 export const State = ({ title, children, actions }) =>
   html`<section class="state"><h2>${title}</h2><div>${children}</div>${actions ? html`<div class="row">${actions}</div>` : null}</section>`;
@@ -61,6 +61,9 @@ export async function copyText(text) {
   }
 }
 
+const SOON = 2500;
+const SELDOM = 60_000;
+
 /**
  * The answer of an operation: `[answer, problem, again]`. Asked again when the request changes; the old answer stays
  * until the new one is there, unless `key` (what is looked at) changes. `again` lets what is on its way arrive first: news
@@ -99,6 +102,16 @@ export function useAnswer(operation, request, { key = "", skip = false, many = n
       if (way.current.out === stop) way.current = { out: null, again: false };
     };
   }, [operation, asked, key, skip, turn]);
+  // An answer that the index was not ready for is asked for again until it is; less often where nothing moves.
+  const lack = state.key === key ? lackOf(state.answer) || lackOf(state.answer?.total) : 0;
+  const late = useRef({ lack: 0, wait: SOON });
+  useEffect(() => {
+    const wait = lack && lack >= late.current.lack && late.current.lack ? Math.min(2 * late.current.wait, SELDOM) : SOON;
+    late.current = { lack, wait };
+    if (!lack) return undefined;
+    const later = setTimeout(again, wait);
+    return () => clearTimeout(later);
+  }, [state.answer]);
   const isGone = state.problem?.code === "gone";
   useEffect(() => (isGone ? onReturn(() => setTurn((n) => n + 1)) : undefined), [isGone]);
   const current = state.key === key ? state : { answer: null, problem: null };

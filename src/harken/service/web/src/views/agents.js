@@ -19,10 +19,6 @@ export function Agents({ page, version }) {
   const [lanes, problem, again] = useAnswer("lanes", { session: page.session, segments: 1 }, { key: page.session });
   const [listed, unlisted, againListed] = useAnswer("agents", { session: page.session }, { key: page.session, many: askMany });
   useEffect(() => void (version && (again(), againListed())), [version]);
-  useEffect(() => {
-    const later = lanes?.behind ? setTimeout(again, 2500) : 0; // numbers that the index does not have yet
-    return () => clearTimeout(later);
-  }, [lanes]);
   const cards = useMemo(() => (listed || lanes || problem ? treeOf(page, listed || [], lanes?.lanes || []) : null), [page, listed, lanes, problem]);
   if (problem && unlisted && !page.agents?.length) return html`<${Problem} problem=${unlisted} again=${() => (again(), againListed())} />`;
   // Either of the two is enough for cards; an export has one of them.

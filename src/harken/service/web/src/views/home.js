@@ -65,6 +65,7 @@ function DayHead({ told, empty }) {
 function Sentence({ told }) {
   const f = told.facts;
   const window = `since=${told.day}&until=${dayAfter(told.day)}`;
+  if (!f.sessions && told.behind) return html`<p class="sentence">Nothing of this day is in the index yet.</p>`;
   if (!f.sessions) {
     return html`<p class="sentence">Nothing ran on this day.${told.nearest ? html` The nearest on which something did is <a href=${"/?day=" + told.nearest}>${longDay(told.nearest)}</a>.` : null}</p>`;
   }

@@ -23,11 +23,6 @@ export const KIND_WORDS = { thinking: "thinking", tool: "a tool", answer: "answe
 export function Lanes({ page, version }) {
   const [whole, problem, again] = useAnswer("lanes", { session: page.session, segments: MOST }, { key: page.session });
   useEffect(() => void (version && again()), [version]);
-  useEffect(() => {
-    // While the index is behind the store, lanes may lack their end, or be missing altogether.
-    const later = whole?.behind ? setTimeout(again, 2500) : 0;
-    return () => clearTimeout(later);
-  }, [whole]);
   if (problem && !whole) return html`<${Problem} problem=${problem} again=${again} />`;
   if (!whole) return html`<${Loading} what="the lanes" />`;
   if (!whole.lanes.length || !whole.first) {
