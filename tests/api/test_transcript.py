@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +44,7 @@ from support.recordings import session_folders
 from support.sessions import ClaudeSession, conversation, rollout
 from support.viewed import cafe, write_log
 
+LONG = "0198a5b2-7c00-7000-8000-0000000000aa"
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 
 
@@ -65,6 +67,14 @@ def checkpoint(repo: Repo, deltas: Sequence[Sequence[Event]], session: str = "s"
         row = next((row for row in repo.sessions(session) if row.session == session), None)
         parent = row.tip if row is not None and row.tip else None
         repo.checkpoint(list(delta), format="events-v1", parent=parent and f"ctx-{parent}", session_id=session)
+
+
+def checkpoint_all(repo: Repo, deltas: Sequence[Sequence[Event]]) -> None:
+    """A long chain of checkpoints."""
+    parent = None
+    for delta in deltas:
+        parent = repo.checkpoint(list(delta), format="events-v1", parent=parent, session_id="s")
+    repo.index.catch_up()
 
 
 def ask(repo: Repo, session: str, start: int = 0, count: int = 500, **more: Any) -> TranscriptAnswer:
@@ -95,6 +105,43 @@ class TestRanges:
         assert list(range(36)) == [row.n for row in whole]
         for start, count in itertools.product(range(0, 38, 5), (1, 2, 7, 40)):
             assert whole[start : start + count] == ask(repo, "one", start, count).rows
+
+    @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+    def test_the_first_rows_of_a_long_session_are_told_before_all_are_counted(
+        self, runtime: str, repo: Repo, tmp_path: Path
+    ) -> None:
+        if runtime == "codex":
+            keep(repo, tmp_path / f"rollout-2026-01-01T00-00-00-{LONG}.jsonl", rollout(LONG, turns=700))
+        else:
+            keep(repo, tmp_path / f"{LONG}.jsonl", conversation(LONG, turns=700).data)
+        repo.index.catch_up()
+        session = repo.sessions()[0].session
+        soon = ask(repo, session, count=40, soon=True)
+        head = session_page(repo, SessionPageRequest(session=session, soon=True))
+        whole = ask(repo, session, count=40)
+
+        assert (True, True, False) == (soon.partial, head.partial, whole.partial)
+        assert whole.rows == soon.rows
+        assert 40 <= soon.total < whole.total
+        again = ask(repo, session, count=40, soon=True)
+        assert whole == again
+        whole_head = session_page(repo, SessionPageRequest(session=session))
+        assert whole.total == whole_head.rows
+        assert whole_head == session_page(repo, SessionPageRequest(session=session, soon=True))
+        assert whole_head == msgspec.structs.replace(head, rows=whole.total, partial=False)
+
+    def test_a_session_that_is_not_long_is_counted_at_once(self, repo: Repo, tmp_path: Path) -> None:
+        keep(repo, tmp_path / "one.jsonl", conversation("one", turns=12).data)
+
+        assert ask(repo, "one", count=5) == ask(repo, "one", count=5, soon=True)
+
+    def test_rows_that_may_turn_out_to_be_repetitions_are_not_told_before_that_is_known(self, repo: Repo) -> None:
+        screen = [[Prompt(content=f"{n}", message_id=f"{n}", api_id=f"event_msg@{n}")] for n in range(600)]
+        checkpoint_all(repo, [*screen, [Prompt(content="0", message_id="said")]])
+        soon = ask(repo, "s", count=5, soon=True)
+
+        assert (1, False) == (soon.total, soon.partial)
+        assert ["said"] == [row.id for row in soon.rows]
 
     def test_a_negative_start_counts_from_the_end(self, repo: Repo, tmp_path: Path) -> None:
         keep(repo, tmp_path / "one.jsonl", conversation("one").data)

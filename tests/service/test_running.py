@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -20,6 +21,8 @@ import pytest
 
 import harken
 from harken import BadRequest, Conflict, HarkenError
+from harken.events import Prompt
+from harken.events.cbor import encode_events
 from harken.repo import Repo
 from harken.service import running
 from harken.service.routing import API
@@ -206,6 +209,55 @@ def test_every_address_that_is_no_file_is_the_page(repo: Repo) -> None:
             assert page.content == asking.get(address).content
         assert 404 == asking.get("/missing.js").status_code
         assert 304 == asking.get("/", headers={"if-none-match": page.headers["etag"]}).status_code
+
+
+def first_answers(page: httpx.Response) -> list[dict[str, Any]]:
+    """What the server put into the page."""
+    found = re.findall(r'<script type="application/json" id="first-answers">([^<]*)</script>', page.text)
+    return json.loads(found[0]) if found else []
+
+
+def test_the_page_of_a_session_brings_what_it_asks_for_first(repo: Repo) -> None:
+    session = repo.sessions()[0].session
+    with serving(repo) as service, client(service, token(service, "context/read")) as asking:
+        page = asking.get(f"/s/{session}")
+        told = first_answers(page)
+        assert ["session_page", "transcript"] == [one["operation"] for one in told]
+        for one in told:
+            assert asking.post(f"{API}/{one['operation']}", json=one["request"]).json() == one["answer"]
+        assert "no-store" == page.headers["cache-control"]
+        assert ["session_page"] == [one["operation"] for one in first_answers(asking.get(f"/s/{session}?v=flow"))]
+        for address in ("/", "/sessions", "/s/", "/s/nobody-knows-it", "/c/ctx-1"):
+            assert [] == first_answers(asking.get(address))
+
+
+def test_who_is_not_signed_in_gets_the_page_and_no_answer(repo: Repo) -> None:
+    session = repo.sessions()[0].session
+    with serving(repo) as service, client(service) as asking:
+        assert asking.get("/").content == asking.get(f"/s/{session}").content
+        assert asking.get(f"/s/{session}").headers["etag"]
+
+
+def test_nothing_in_an_answer_ends_the_element_that_it_stands_in(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script><!-- <b>"
+    with harken.open(tmp_path / "store.db") as repo:
+        repo.checkpoint(encode_events([Prompt(content=evil, message_id="a")]), format="events-v1", session_id="evil")
+        with serving(repo) as service, client(service, token(service, "context/read")) as asking:
+            page = asking.get("/s/evil")
+            rows = first_answers(page)[1]["answer"]["rows"]
+    assert [evil] == [row["text"] for row in rows]
+    assert "alert(1)</script>" not in page.text and "<!-- <b>" not in page.text
+
+
+def test_a_browser_keeps_what_changes_its_address_when_it_changes(repo: Repo) -> None:
+    with serving(repo) as service, client(service) as asking:
+        index = asking.get("/").text
+        named = re.findall(r'"(/(?:app\.(?:js|css)\?v=|part-)[^"]+)"', index)
+        assert 3 <= len(named)
+        for address in named:
+            assert "immutable" in asking.get(address).headers["cache-control"]
+        for address in ("/", "/app.js", "/app.js?v=0123456789ab", "/icon.svg"):
+            assert "no-cache" == asking.get(address).headers["cache-control"]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ class SessionPageRequest(ApiRequest, frozen=True, kw_only=True):
     """The id of a session in the store, or a unique beginning of one; `SESSION/AGENT` is a sub-agent's."""
     mask: bool = False
     """Whether to mask what looks like a secret in the title."""
+    soon: bool = False
+    """Whether it is wanted before all rows of a long session are counted."""
 
 
 class PageFigures(ApiAnswer, frozen=True, kw_only=True):
@@ -133,6 +135,8 @@ class SessionPage(ApiAnswer, frozen=True, kw_only=True):
     """What hooks blocked, withheld or sent back; null as before."""
     lost: bool
     """Whether a repair found only a part of it."""
+    partial: bool
+    """Whether not all rows were counted: there are more than `rows`. Only where it was wanted soon."""
     views: list[str]
     """Which views make sense: `transcript`, `lanes`, `commits`, `stats`, `agents` and `flow` where several speak,
     `document` for a session document."""
@@ -142,7 +146,9 @@ class SessionPage(ApiAnswer, frozen=True, kw_only=True):
 def session_page(repo: Repo, request: SessionPageRequest) -> SessionPage:
     """The head of a session: title, times, numbers, price, agents, and what can be done with it."""
     transcripts = repo.transcripts
-    opened = transcripts.open(request.session)
+    opened = transcripts.open(request.session, first=0 if request.soon else None)
+    if not opened.layout.is_whole and transcripts.tells_agents(opened):
+        opened = transcripts.open(request.session)  # who takes part stands anywhere in it
     row = opened.row
     below = transcripts.children(row)
     resumed = begun_elsewhere([row]) | repo.resumed_sessions()
@@ -179,6 +185,7 @@ def session_page(repo: Repo, request: SessionPageRequest) -> SessionPage:
         changed=changed,
         blocked=blocked,
         lost=row.lost,
+        partial=not opened.layout.is_whole,
         views=_views(agents, row),
     )
 
@@ -223,7 +230,8 @@ def _figures(
     names = [each.session for each in below]
     try:
         found = session_figures(repo.index, opened.row.session, names)
-        if found.stale and len(opened.layout) <= SMALL and repo.index.count_stale() <= 1 + len(below):
+        is_small = opened.layout.is_whole and len(opened.layout) <= SMALL
+        if found.stale and is_small and repo.index.count_stale() <= 1 + len(below):
             repo.index.catch_up(seconds=1.0)
             found = session_figures(repo.index, opened.row.session, names)
     except (HarkenError, OSError, sqlite3.Error):

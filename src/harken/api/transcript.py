@@ -40,6 +40,8 @@ class TranscriptRequest(ApiRequest, frozen=True, kw_only=True):
     """How many rows, at most 500."""
     mask: bool = False
     """Whether to mask what looks like a secret."""
+    soon: bool = False
+    """Whether the first rows are wanted before all rows of a long session are counted."""
 
 
 class PictureAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -127,6 +129,8 @@ class TranscriptAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The number of the first row here."""
     rows: list[TranscriptRow]
     """The rows."""
+    partial: bool = False
+    """Whether not all rows were counted: there are more than `total`. Only where they were wanted soon."""
 
 
 @crosses
@@ -134,7 +138,8 @@ def transcript(repo: Repo, request: TranscriptRequest) -> TranscriptAnswer:
     """The rows `start` to `start + count` of a session's transcript, and how many there are."""
     if not 0 <= request.count <= MOST_ROWS:
         raise BadRequest(f"a range has at most {MOST_ROWS} rows", hint="ask for the next ones in another request")
-    opened = repo.transcripts.open(request.session)
+    is_beginning = request.soon and request.start == 0
+    opened = repo.transcripts.open(request.session, first=request.count if is_beginning else None)
     total = len(opened.layout)
     start = max(0, total + request.start) if request.start < 0 else min(request.start, total)
     rows = repo.transcripts.rows(opened, start, request.count)
@@ -144,6 +149,7 @@ def transcript(repo: Repo, request: TranscriptRequest) -> TranscriptAnswer:
         total=total,
         start=start,
         rows=RowShower(repo, opened, CLIPPED, mask=request.mask).show(rows),
+        partial=not opened.layout.is_whole,
     )
 
 

@@ -48,6 +48,8 @@ class TranscriptLayout:
 
     def __init__(self, tip: str, hidden: frozenset[str]) -> None:
         self.tip = tip
+        self.is_whole = True
+        """Whether all rows are known; else only the first are, and each is as it is in the whole."""
         self.hidden = hidden
         """Agents whose records stand in this chain and that have chains of their own: they are told there."""
         self.parts: list[ChainPart] = []
@@ -140,6 +142,10 @@ class TranscriptLayout:
         counts = accumulate((len(data) // 4 for data in beside), initial=self._besides[-1])
         self._besides.extend(list(counts)[1:])
         self._marks += [OutlineMarks(at, shape.marks) for at, shape in enumerate(shapes, first) if shape.marks]
+
+    def is_settled(self) -> bool:
+        """Whether what is added changes nothing of what is there: no row is told only since nothing else says it."""
+        return not self._on_screen
 
     def until(self, delta: int) -> TranscriptLayout:
         """The same up to a delta: what a session that has grown still has."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 UNREAD = RowShape("?", names=bytes(4))
 """A delta that cannot be read is one row, which says so."""
+_BEGINNING = 512
+"""Commits of a chain that are looked at where only its first rows are wanted."""
 _STEPS = (64, 2048)
 """How far is walked back for a commit that is known, before all of a chain is walked."""
 
@@ -46,6 +48,16 @@ def make_layout(
     return _LayoutMaker(store, index).make(row, known)
 
 
+def make_beginning(store: Store, index: StoreIndex | None, row: SessionRow, rows: int) -> TranscriptLayout | None:
+    """The layout of the first rows of a long session, at least so many; None where it is not long, or where its
+    beginning depends on the rest."""
+    steps = store.beginning(row.stand, _BEGINNING) if row.stand else []
+    if len(steps) < _BEGINNING or handed_down(store, row.stand, steps[0].id).found:
+        return None
+    made = _LayoutMaker(store, index).first(row, steps)
+    return made if made.is_settled() and len(made) >= rows else None
+
+
 class _LayoutMaker:
     def __init__(self, store: Store, index: StoreIndex | None) -> None:
         self._store, self._index = store, index
@@ -63,6 +75,13 @@ class _LayoutMaker:
         for caller, given in reversed(above.items()):
             made.begin_part(caller)
             self._add(made, self._store.walk(given.id)[::-1])
+        made.begin_part("")
+        self._add(made, steps)
+        return made
+
+    def first(self, row: SessionRow, steps: Sequence[WalkStep]) -> TranscriptLayout:
+        made = TranscriptLayout(row.stand, hidden_agents(self._store, row))
+        made.is_whole = False
         made.begin_part("")
         self._add(made, steps)
         return made

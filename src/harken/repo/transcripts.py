@@ -12,7 +12,7 @@ from harken.analytics.transcript_rows import CALL, COMPACTION, DeltaRows, RowEve
 from harken.context.chains import recall
 from harken.context.lineage import agent_name, names_agents
 from harken.context.readable import contents_of
-from harken.context.standing import standing
+from harken.context.standing import Standing, standing
 from harken.context.walk import named, places
 from harken.errors import HarkenError, NotFound, PartlyCorrupt
 from harken.events import Event, Image, ToolCall
@@ -21,7 +21,7 @@ from harken.store import SessionRow, Store
 from harken.store.base import WalkStep
 
 from .transcript_layout import TranscriptLayout
-from .transcript_making import make_layout
+from .transcript_making import make_beginning, make_layout
 
 if TYPE_CHECKING:
     from harken.index import StoreIndex
@@ -62,6 +62,8 @@ class Transcripts:
         self._store = store
         self._index = index
         self._lock = threading.Lock()
+        self._making = [threading.Lock() for _ in range(KEPT_SESSIONS)]
+        """Held while a layout is made that nobody has made before."""
         self._layouts: OrderedDict[str, TranscriptLayout] = OrderedDict()
         self._intervened: dict[tuple[str, ...], tuple[int, int]] = {}
         self._large: tuple[bytes, list[RowEvents]] = (b"", [])
@@ -69,13 +71,26 @@ class Transcripts:
 
     # -- where rows are ----------------------------------------------------------------------------------------
 
-    def open(self, session: str) -> OpenTranscript:
-        """The transcript of a session: its id, a unique beginning of it, or another REF of it."""
+    def open(self, session: str, *, first: int | None = None) -> OpenTranscript:
+        """The transcript of a session: its id, a unique beginning of it, or another REF of it. Whoever wants only so
+        many of its first rows gets the layout of these, where to make all of it would take long."""
         self._drop_erased()
         found = standing(self._store, session)
         key = found.row.session if not found.earlier else f"{found.row.session}@{found.row.stand}"
         with self._lock:
             known = self._layouts.get(key)
+        if known is None and first is not None:
+            beginning = make_beginning(self._store, self.index(), found.row, first)
+            if beginning is not None:
+                return OpenTranscript(found.row, beginning, found.earlier)
+        if known is None:
+            with self._making[hash(key) % len(self._making)]:  # who asks at the same time waits for what is made
+                with self._lock:
+                    known = self._layouts.get(key)
+                return self._opened(found, key, known)
+        return self._opened(found, key, known)
+
+    def _opened(self, found: Standing, key: str, known: TranscriptLayout | None) -> OpenTranscript:
         layout = make_layout(self._store, self.index(), found.row, known)
         with self._lock:
             self._layouts[key] = layout

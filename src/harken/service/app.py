@@ -22,10 +22,11 @@ from . import openapi, operations
 from .answering import AnswerSlots, AnswerStream, Workers, as_lines, decode, encode, last_line
 from .artifacts import ArtifactRoutes
 from .events import FeedService, StoreFollower, until_gone
+from .first_answers import PageService, Question
 from .guard import RequestGuard, cookie_name
 from .metrics import AccessLog, ServiceMetrics
 from .operations import READ, SERVED
-from .page import docs_page, page_file
+from .page import docs_page
 from .routing import API, PUBLIC, RouteTable, ServedRoute
 from .settings import ServiceSettings, Visitor
 from .tokens import LoginWords, TokenFile
@@ -49,7 +50,7 @@ class ServiceApp:
         self.streams = AnswerSlots(settings.streams, settings.streams_each, settings.waiting)
         self.follower = StoreFollower(repo)
         self.feed = FeedService(self)
-        page = ServedRoute("/{path:path}", page_file, ["GET", "HEAD"], grant=PUBLIC)
+        page = ServedRoute("/{path:path}", PageService(self._first_answers).respond, ["GET", "HEAD"], grant=PUBLIC)
         self.table = RouteTable(self._routes(), page)
         self.asgi: ASGIApp = RequestGuard(
             self._started,
@@ -111,6 +112,16 @@ class ServiceApp:
             return Response(answer, media_type="application/json")
 
         return endpoint
+
+    async def _first_answers(self, questions: list[Question], visitor: Visitor) -> list[bytes]:
+        """The answers to several questions, one after the other: they need the same things."""
+        asked = [
+            (operations.function_of(name), self._asked(name, encode(request), visitor)) for name, request in questions
+        ]
+        await self._note_use(visitor)
+        return await self.workers.ask(
+            visitor.name, lambda: [encode(function(self.repo, request)) for function, request in asked]
+        )
 
     def _asked(self, name: str, body: bytes, visitor: Visitor) -> ApiRequest:
         """The request, in the name of whoever asks, if they may ask for all of it."""

@@ -32,6 +32,8 @@ _TYPES = {
 
 _NAMED = ("s/", "c/")
 """Addresses that end in a name of the user's, whatever that looks like."""
+_FOR_EVER = "private, max-age=31536000, immutable"
+"""How long a browser may keep a file whose address changes with what is in it."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -49,21 +51,42 @@ def _found(path: str) -> Path | None:
         return None
 
 
-async def page_file(request: Request) -> Response:
-    """A file of the page, or the page itself, which finds out what its address means."""
+INDEX = STATIC / "index.html"
+
+
+def file_of(request: Request) -> Path:
+    """The file that an address means: one of the page's, or the page itself, which finds out what its address means."""
     asked = request.path_params.get("path", request.url.path).lstrip("/")
-    path = _found(asked) if asked else STATIC / "index.html"
+    path = _found(asked) if asked else INDEX
     if path is None:
         if Path(asked).suffix in _TYPES and not asked.startswith(_NAMED):
             raise NotFound("there is no such file", hint="the page is at /")
-        path = STATIC / "index.html"
+        path = INDEX
+    return path
+
+
+def read_file(path: Path) -> bytes:
+    """What is in a file of the page."""
+    about = path.stat()
+    return _file(path, about.st_mtime_ns, about.st_size)
+
+
+def _is_named_by_content(path: Path, request: Request) -> bool:
+    """Whether the address is another one as soon as the file says something else: it is one that the page itself names.
+    What a page from before an upgrade asks for is not kept under that name."""
+    version = request.query_params.get("v", "")
+    return path.name.startswith("part-") or f'"/{path.name}?v={version}"'.encode() in read_file(INDEX)
+
+
+def page_file(path: Path, request: Request) -> Response:
+    """A file of the page."""
     about = path.stat()
     etag = f'"{about.st_mtime_ns:x}-{about.st_size:x}"'
-    headers = {"etag": etag, "cache-control": "no-cache"}
+    keep = _FOR_EVER if path != INDEX and _is_named_by_content(path, request) else "no-cache"
+    headers = {"etag": etag, "cache-control": keep}
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
-    data = _file(path, about.st_mtime_ns, about.st_size)
-    return Response(data, media_type=_TYPES[path.suffix], headers=headers)
+    return Response(read_file(path), media_type=_TYPES[path.suffix], headers=headers)
 
 
 @functools.cache

@@ -175,6 +175,11 @@ class CommitReader(Protocol):
         """`chain` without the facts that only people need; this is what materialize reads."""
         ...
 
+    def beginning(self, commit: str, count: int) -> list[WalkStep]:
+        """The other end of the same walk: its root and what comes next, at most so many. What lies between them and the
+        commit is not read, however much it is, and so not checked."""
+        ...
+
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
         ...

@@ -292,16 +292,41 @@ class SqliteCommits(SqliteBlobs):
         """`chain` without the facts that only people need."""
         ends, walked = frozenset(stop), list[WalkStep]()
         for rows in self._scan(commit, limit):
-            sound = all_checked("commits", rows, beside=3)
-            kinds = self.interned_rows("origins", {row[8] for row in sound})
-            with readable():
-                steps = steps_of(sound, kinds)
-            self._note_places([step.artifact for step in steps], rows)
+            steps = self._steps(rows)
             stopped = _first_of(steps, ends)
             walked += steps[:stopped]
             if stopped is not None:
                 break
         return walked
+
+    def _steps(self, rows: Sequence[Row]) -> list[WalkStep]:
+        sound = all_checked("commits", rows, beside=3)
+        kinds = self.interned_rows("origins", {row[8] for row in sound})
+        with readable():
+            steps = steps_of(sound, kinds)
+        self._note_places([step.artifact for step in steps], rows)
+        return steps
+
+    def beginning(self, commit: str, count: int) -> list[WalkStep]:
+        """The root of a walk and what comes next: each chain that the walk passes is looked at where it begins."""
+        self._see_own_writes()
+        number: int | None = self.number(commit)
+        passed: list[tuple[int, int]] = []
+        while number is not None:
+            first = number >> 32 << 32
+            fork = self.db.all(sql.LAST_FORK, (first, number))[0][0]
+            passed.append((first if fork is None else fork, number))
+            number = None if fork is None else parent_of(fork, self.rows_at("commits", sql.COMMITS_AT, [fork])[0][5])
+        found: list[WalkStep] = []
+        for first, last in reversed(passed):
+            wanted = min(count - len(found), last - first + 1)
+            if wanted <= 0:
+                break
+            rows = self.db.all(sql.BEGINNING, (first, last, wanted))
+            if [row[0] for row in rows] != list(range(first, first + wanted)):
+                raise Corrupt(f"chain {first >> 32} has a hole", hint=FSCK)
+            found += self._steps(rows)
+        return found
 
     def _note_places(self, artifacts: Sequence[str], rows: Sequence[Row]) -> None:
         """Where the bytes of a walk lie, for `get_many`: likely asked for next."""

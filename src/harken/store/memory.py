@@ -201,6 +201,11 @@ class MemoryStore(MemoryForgetting):
         ]
 
     @_reading
+    def beginning(self, commit: str, count: int) -> list[WalkStep]:
+        """The root of a walk and what comes next."""
+        return self.walk(commit)[::-1][: max(count, 0)]
+
+    @_reading
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
         found = self._children.get(self.get_commit(commit).id, ())

@@ -218,6 +218,12 @@ CHAIN = (
     f"SELECT {COMMIT_COLUMNS}, a.frame, a.start, a.size FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact "
     "WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
 )
+BEGINNING = (
+    f"SELECT {COMMIT_COLUMNS}, a.frame, a.start, a.size FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact "
+    "WHERE c.n BETWEEN ? AND ? ORDER BY c.n LIMIT ?"
+)
+# The newest commit of a part of a chain that does not go on from the row before it.
+LAST_FORK = "SELECT max(n) FROM commits WHERE n BETWEEN ? AND ? AND parent IS NOT NULL"
 CHILDREN = f"{COMMITS} WHERE (c.n = ? AND c.parent IS NULL) OR c.parent = ? ORDER BY c.n"
 # The whole row, since its sum says whether the index told the truth.
 LATEST_COMMIT = f"{COMMITS} WHERE c.principal = ? AND c.time <= ? ORDER BY c.time DESC, c.n DESC LIMIT 1"

@@ -181,6 +181,15 @@ class CommitContract:
         assert [chain[10], fork[0]] == store.children(chain[9].id)
         assert [] == store.children(again[-1].id)
 
+    def test_a_walk_has_a_beginning_that_is_found_without_it(self, store: Store) -> None:
+        chain = grow(store, 30)
+        fork = grow(store, 5, parent=chain[9].id, start=100)
+        again = grow(store, 3, parent=fork[1].id, start=200)
+        for tip in (again[-1], fork[-1], chain[-1], chain[0], again[0]):
+            walked = store.walk(tip.id)[::-1]
+            for count in (0, 1, 9, 10, 11, 12, 13, 99):
+                assert walked[:count] == store.beginning(tip.id, count)
+
     def test_a_walk_stops_after_a_type(self, store: Store) -> None:
         below = grow(store, 3)
         stop = grow(store, 1, parent=below[-1].id, start=10, commit_type="compaction")[0]

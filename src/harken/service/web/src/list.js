@@ -6,6 +6,7 @@
 // a longer list is scrolled by a scale.
 import { Component } from "preact";
 import { html } from "./html.js";
+import { afterDrawing } from "./drawing.js";
 import { onReturn } from "./server.js";
 
 const PAGE = 200;
@@ -77,14 +78,15 @@ export class Heights {
  * total: how many rows; load(start, count): a promise of rows; row(data, n): what a row looks like;
  * estimate: the height of a row nobody has seen; version: when it changes, what was loaded is loaded again;
  * onView(first, last): what is in sight; follow: whether to stay at the end as the list grows;
- * handle: a ref that gets the list itself, for `scrollTo` and the like.
+ * handle: a ref that gets the list itself, for `scrollTo` and the like;
+ * known: the first rows, where they are there already: they are shown before any is loaded.
  */
 export class List extends Component {
   constructor(props) {
     super(props);
     this.heights = new Heights(props.total, props.estimate || 40);
-    this.pages = new Map();
-    this.stale = new Set();
+    this.pages = new Map(props.known?.length ? [[0, props.known]] : []);
+    this.stale = new Set(props.known && props.known.length < Math.min(PAGE, props.total) ? [0] : []); // the rest is to come
     this.asked = new Set();
     this.toFocus = null;
     this.anchor = props.follow ? { end: true } : { n: props.start || 0, inset: props.start ? -(props.lead ?? 80) : 0 };
@@ -97,6 +99,8 @@ export class List extends Component {
     this.viewer = new ResizeObserver(() => this.#settle());
     this.viewer.observe(this.scroller);
     this.unfollow = onReturn(() => this.#load()); // what did not come, when the server is back
+    this.waits = Boolean(this.props.known);
+    if (this.waits) afterDrawing(() => ((this.waits = false), this.gone || this.#load()));
     this.#settle();
   }
 
@@ -249,6 +253,7 @@ export class List extends Component {
     if (!this.props.total) return;
     for (let page = Math.floor(this.from / PAGE); page <= Math.floor(this.to / PAGE); page++) {
       const there = this.pages.get(page);
+      if (there !== undefined && this.waits && !page) continue;
       if (there !== undefined && !this.stale.has(page)) {
         this.pages.delete(page); // the pages looked at last are kept longest
         this.pages.set(page, there);

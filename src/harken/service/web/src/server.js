@@ -69,14 +69,32 @@ async function errorOf(response) {
   }
 }
 
-let early = { key: "", answer: null, until: 0 };
+// Answers that came before anybody asked, each for whoever asks first and for a while: they grow old.
+const early = new Map();
+const keyOf = (operation, request) => operation + JSON.stringify(request);
+const keep = (operation, request, answer) => early.set(keyOf(operation, request), { answer, until: performance.now() + 3000 });
+
+/** What the server put into the page, since the page asks for it first. */
+function readFirstAnswers() {
+  const element = document.getElementById("first-answers");
+  for (const { operation, request, answer } of element ? JSON.parse(element.textContent) : []) keep(operation, request, answer);
+  element?.remove();
+}
+readFirstAnswers();
 
 /** Ask for what is going to be asked for as soon as another answer is there. */
 export function ahead(operation, request) {
-  if (local) return;
+  if (local || early.has(keyOf(operation, request))) return;
   const answer = post(operation, request).then((response) => response.json());
   answer.catch(() => {}); // whoever asks for it hears of it
-  early = { key: operation + JSON.stringify(request), answer, until: performance.now() + 3000 };
+  keep(operation, request, answer);
+}
+
+function takeEarly(operation, request) {
+  const key = keyOf(operation, request);
+  const found = early.get(key);
+  early.delete(key);
+  return found && performance.now() < found.until ? found.answer : null;
 }
 
 const MUCH = 500; // changes, of which one sees that they are missing
@@ -103,12 +121,7 @@ function noteIndex(answer) {
 /** One answer of an operation; an `AskError` where there is none. */
 export async function ask(operation, request = {}, { signal } = {}) {
   if (local) return local(operation, request);
-  if (early.key && early.key === operation + JSON.stringify(request)) {
-    const { answer, until } = early;
-    early = { key: "", answer: null, until: 0 };
-    if (performance.now() < until) return noteIndex(await answer);
-  }
-  return noteIndex(await (await post(operation, request, signal)).json());
+  return noteIndex((await takeEarly(operation, request)) || (await (await post(operation, request, signal)).json()));
 }
 
 /** All answers of an operation that gives many. */

@@ -1,6 +1,7 @@
 // A session: its head, and one of the views of it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, exported, go, sessionAddress, setParams } from "../address.js";
+import { useDrawn } from "../drawing.js";
 import { html } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Icon, RuntimeMark } from "../marks.js";
@@ -13,7 +14,7 @@ import { Flow } from "./flow.js";
 import { Lanes } from "./lanes.js";
 import { Raw } from "./raw.js";
 import { SessionCommits } from "./commits.js";
-import { Transcript } from "./transcript.js";
+import { Transcript, firstRows } from "./transcript.js";
 import "../styles/session.css";
 
 /** name in the address, words, view, the view needs a server */
@@ -29,8 +30,9 @@ export const VIEWS = [
 export function Session() {
   const { session, params } = address.value;
   const [turn, setTurn] = useState(0);
-  useMemo(() => session && !params.get("v") && ahead("transcript", { session, start: 0, count: 200 }), [session]);
-  const [page, problem, again] = useAnswer("session_page", { session }, { key: session });
+  const isTranscript = useMemo(() => !params.get("v"), [session]);
+  useMemo(() => session && isTranscript && ahead("transcript", firstRows(session, params)), [session]);
+  const [page, problem, again] = useSessionPage(session, isTranscript);
   const [continuing, setContinuing] = useState(false);
   const begin = useLast();
   const full = useRef(""); // an address may have the beginning of an id
@@ -70,6 +72,14 @@ export function Session() {
     <main id="main" class="session-view"><${View} key=${page.session + chosen[0]} page=${page} version=${turn} /></main>
     ${continuing ? html`<${Continue} page=${page} record=${params.get("e") || ""} close=${() => setContinuing(false)} />` : null}
   `;
+}
+
+/** The head of a session; where its rows are many, before they are counted, and again when they are. */
+function useSessionPage(session, soon) {
+  const [first, problem, again] = useAnswer("session_page", { session, soon }, { key: session });
+  const isDrawn = useDrawn(Boolean(first));
+  const [whole] = useAnswer("session_page", { session, soon: false }, { key: session, skip: !(first?.partial && isDrawn) });
+  return [first?.partial && whole ? whole : first, problem, again];
 }
 
 /** The session before or behind this one in the list, newest first. */

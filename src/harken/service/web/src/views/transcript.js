@@ -1,6 +1,7 @@
 // The transcript of a session: an outline by prompt, the rows, a map of the whole, and what belongs to the selection.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, exported, setParams } from "../address.js";
+import { useDrawn } from "../drawing.js";
 import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
 import { List } from "../list.js";
@@ -13,14 +14,21 @@ import { Minimap } from "./minimap.js";
 import { Row, foldAll, heightOf } from "./rows.js";
 import "../styles/transcript.css";
 
-const FIRST = 200; // rows that come with the first answer: a page of the list
+const FIRST = 40; // rows that fill a window
+
+/** What is asked for first; the server puts the answer to just this into the page (first_answers.py). Whoever wants to get
+ * to a place has to know of all rows. */
+export const firstRows = (session, params) => ({ session, start: 0, count: FIRST, soon: !params.get("e") && !params.get("q") });
 
 export function Transcript({ page, version }) {
   const { params } = address.value;
   const wanted = params.get("e") || "";
-  const [head, problem, again] = useAnswer("transcript", { session: page.session, start: 0, count: version ? 1 : FIRST }, { key: page.session });
-  const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session });
+  const first = useMemo(() => firstRows(page.session, params), [page.session]);
+  const [head, problem, again] = useAnswer("transcript", version ? { session: page.session, start: 0, count: 1 } : first, { key: page.session });
   const [total, setTotal] = useState(null);
+  const isDrawn = useDrawn(total !== null); // what is large or takes long comes behind the first rows
+  const [counted] = useAnswer("transcript", { session: page.session, start: 0, count: 0 }, { key: page.session, skip: !(head?.partial && isDrawn) });
+  const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session, skip: !isDrawn });
   const [view, setView] = useState([0, 0]);
   const [seen, setSeen] = useState(null); // how many rows there were when the reader scrolled away
   const [selected, setSelected] = useState(null);
@@ -28,6 +36,7 @@ export function Transcript({ page, version }) {
   const find = useFind(page.session, list);
 
   useLayoutEffect(() => void (head && setTotal(head.total)), [head]);
+  useLayoutEffect(() => void (counted && setTotal(counted.total)), [counted]);
   useEffect(() => void (version && (againOutline(), version > 1 && again())), [version]);
   const arrived = useDeepLink(page.session, wanted, list, total, setSelected);
 
@@ -89,7 +98,8 @@ export function Transcript({ page, version }) {
         label="Transcript"
         class="rows"
         estimate=${heightOf}
-        load=${async (start, n) => !start && !version && head ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
+        known=${version ? null : head?.rows}
+        load=${async (start, n) => !start && !version && head?.rows.length === Math.min(n, head.total) ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
         onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
         onScroll=${(atEnd) => setSeen(atEnd ? null : seen ?? total)}
         row=${(row) => html`<${Row} key=${nameOf(row)} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} hit=${row.n === find.hits[find.at]} words=${find.wordsIn(row.n)} select=${select} />`}
