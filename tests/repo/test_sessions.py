@@ -381,3 +381,18 @@ def test_sqlite_keeps_the_same_as_memory(tmp_path: Path) -> None:
 
         assert everything(repo) == everything(other)
         assert heard(repo, "cafe") == heard(other, "cafe")
+
+
+def test_the_deltas_of_a_chain_are_the_same_however_it_grew_since_they_were_asked_for(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "store.db") as repo, harken.open(tmp_path / "store.db") as other:
+        tips: list[str] = []
+        for number in range(150):
+            # Every tenth goes on from somewhere before, so that there are branches too.
+            parent = None if not tips else tips[number // 2 if number % 10 == 9 else -1]
+            tips.append(repo.checkpoint([Prompt(content=f"{number}")], format="events-v1", parent=parent))
+            if number % 7 in (0, 3):
+                asked = repo.commit(tips[-1]).id
+                assert {one.id for one in repo.history(asked)} == repo.chains.deltas_behind(asked)
+        for tip in tips:
+            asked = repo.commit(tip).id
+            assert other.chains.deltas_behind(asked) == repo.chains.deltas_behind(asked)

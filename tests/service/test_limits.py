@@ -10,8 +10,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
@@ -157,12 +158,72 @@ def test_no_more_questions_wait_than_may(repo: Repo, monkeypatch: pytest.MonkeyP
         client(service, token(service)) as asking,
         ThreadPoolExecutor(8) as pool,
     ):
-        asked = [pool.submit(asking.post, f"{API}/show", json={"ref": "s"}) for _ in range(8)]
+        asked = [pool.submit(asking.post, f"{API}/show", json={"ref": f"s{n}"}) for n in range(8)]
         time.sleep(0.5)
         let_go.set()
         codes = sorted(one.result().status_code for one in asked)
 
     assert [200] * 4 + [429] * 4 == codes
+
+
+def test_who_asks_the_same_while_it_waits_shares_the_answer_and_nobody_gets_an_old_one(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go, made = threading.Event(), list[str]()
+
+    def slow(repo: object, request: Any) -> dict[str, int]:
+        made.append(request.ref)
+        number = len(made)
+        let_go.wait(20)
+        return {"number": number}
+
+    replace_operation(monkeypatch, "show", slow)
+    with (
+        serving(repo, settings=with_settings(workers=2, waiting=2)) as service,
+        client(service, token(service)) as asking,
+        client(service, token(service)) as other,
+        ThreadPoolExecutor(16) as pool,
+    ):
+
+        def ask(who: httpx.Client, ref: str) -> Future[httpx.Response]:
+            asked = pool.submit(who.post, f"{API}/show", json={"ref": ref})
+            time.sleep(0.1)
+            return asked
+
+        begun = [ask(asking, "s"), ask(asking, "t")]
+        same = [ask(asking, "s") for _ in range(5)]
+        another = [ask(other, "s")]
+        let_go.set()
+        numbers = [[one.result().json()["number"] for one in some] for some in (begun, same, another)]
+
+    assert ["s", "t", "s", "s"] == made
+    assert [1, 2] == numbers[0]  # what is begun is shared with nobody who asks later
+    assert 1 == len(set(numbers[1])) and numbers[1][0] != numbers[2][0]
+
+
+def test_an_answer_is_made_for_those_who_still_wait_when_the_first_has_gone(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+
+    def slow(repo: object, request: Any) -> dict[str, str]:
+        let_go.wait(20)
+        return {"ref": request.ref}
+
+    replace_operation(monkeypatch, "show", slow)
+    with (
+        serving(repo, settings=with_settings(workers=1, waiting=1)) as service,
+        client(service, token(service)) as asking,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        first = pool.submit(asking.post, f"{API}/show", json={"ref": "a"})
+        time.sleep(0.2)
+        with pytest.raises(httpx.ReadTimeout):
+            asking.post(f"{API}/show", json={"ref": "b"}, timeout=0.2)
+        waits = pool.submit(asking.post, f"{API}/show", json={"ref": "b"})
+        time.sleep(0.2)
+        let_go.set()
+        assert ["a", "b"] == [one.result().json()["ref"] for one in (first, waits)]
 
 
 def begun(service: RunningService, operation: str, size: int, secret: str = "") -> socket.socket:
@@ -220,7 +281,7 @@ def test_slow_questions_of_one_token_cost_no_other_anything(repo: Repo, monkeypa
         client(service, token(service)) as other,
         ThreadPoolExecutor(12) as pool,
     ):
-        asked = [pool.submit(slow.post, f"{API}/show", json={"ref": "s"}) for _ in range(12)]
+        asked = [pool.submit(slow.post, f"{API}/show", json={"ref": f"s{n}"}) for n in range(12)]
         time.sleep(0.5)
         assert 200 == other.post(f"{API}/home", json={}, timeout=5).status_code
         assert 200 == other.get("/metrics", timeout=5).status_code

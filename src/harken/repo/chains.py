@@ -1,8 +1,11 @@
-"""What the page asks of chains and sessions: who made whom, what was folded, how a session stands. Nothing is kept."""
+"""What the page asks of chains and sessions: who made whom, what was folded, how a session stands. Of chains that
+grow it is kept which deltas they have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harken.context import agents_below, get_session, names_agents
@@ -19,11 +22,21 @@ if TYPE_CHECKING:
     from harken.index.search import Hit, SearchResult
 
 
+KEPT_CHAINS, KEPT_DELTAS = 200, 400_000
+"""How many chains are kept, and how many deltas these have together."""
+NEAR = 64
+"""Commits that are walked back for a chain that is kept."""
+
+
 class Chains:
     """The chains of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._lock = threading.Lock()
+        self._deltas: OrderedDict[str, frozenset[str]] = OrderedDict()
+        """The deltas of chains that were asked for lately, by the commits that they stood at."""
+        self._epoch = ""
 
     @property
     def version(self) -> tuple[str, int]:
@@ -46,18 +59,40 @@ class Chains:
     def maker(self, row: SessionRow) -> tuple[str, str]:
         """The session that spawned a sub-agent and the call it did so with, as far as its chain says."""
         try:
-            first = self._store.get_commit(self._store.walk(row.stand)[-1].id) if row.stand else None
+            first = self._store.get_commit(self._store.beginning(row.stand, 1)[0].id) if row.stand else None
         except HarkenError:  # its chain cannot be read
             first = None
         origin = (first.spawned_from if first is not None else None) or {}
         return str(origin.get("session") or row.parent), str(origin.get("call_id") or "")
 
-    def deltas_behind(self, tip: str) -> set[str]:
-        """The deltas of a chain; none where it cannot be read."""
+    def deltas_behind(self, tip: str) -> frozenset[str]:
+        """The deltas of a chain; none where it cannot be read. One that has grown a little since it was last asked for
+        is not walked to its root again."""
+        epoch = self._store.epoch
+        with self._lock:
+            if epoch != self._epoch:  # something was erased
+                self._deltas.clear()
+                self._epoch = epoch
+            known = dict(self._deltas)
         try:
-            return {step.id for step in self._store.walk(tip) if step.commit_type == DELTA} if tip else set()
+            found = self._grown(tip, known) if tip else frozenset()
         except HarkenError:
-            return set()
+            return frozenset()
+        with self._lock:
+            self._deltas[tip] = found
+            self._deltas.move_to_end(tip)
+            while len(self._deltas) > 1 and (
+                len(self._deltas) > KEPT_CHAINS or sum(map(len, self._deltas.values())) > KEPT_DELTAS
+            ):
+                self._deltas.popitem(last=False)
+        return found
+
+    def _grown(self, tip: str, known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        steps = self._store.walk(tip, limit=NEAR) if known else []
+        at = next((at for at, step in enumerate(steps) if step.id in known), None)
+        if at is None:
+            return frozenset(step.id for step in self._store.walk(tip) if step.commit_type == DELTA)
+        return known[steps[at].id] | {step.id for step in steps[:at] if step.commit_type == DELTA}
 
     def folded_messages(self, below: str) -> int | None:
         """The prompts and responses from a commit back to the compaction before it; None where nobody counted."""

@@ -288,7 +288,7 @@ class Transcripts:
         if not row.stand:
             return ""
         try:
-            first = self._store.get_commit(self._store.walk(row.stand)[-1].id)
+            first = self._store.get_commit(self._store.beginning(row.stand, 1)[0].id)
         except HarkenError:
             return ""
         return str((first.spawned_from or {}).get("call_id") or "")

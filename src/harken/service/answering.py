@@ -72,12 +72,23 @@ def _read_odd(body: bytes) -> Any:
     return json.loads(body, parse_constant=refuse)
 
 
+class _SharedAnswer:
+    """An answer that is not begun yet, and how many wait for it."""
+
+    def __init__(self, answer: asyncio.Future[Any]) -> None:
+        self.answer, self.waiting = answer, 0
+        # Where nobody is left to hear what went wrong, nobody has to.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
 class Workers:
     """A fixed number of threads; who finds none free waits for their turn. `slots` are as many."""
 
     def __init__(self, count: int, slots: AnswerSlots) -> None:
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._slots = slots
+        self._shared: dict[tuple[str, bytes], _SharedAnswer] = {}
+        """Questions that wait for their turn, by who asks and what."""
         self._threads = [
             threading.Thread(target=self._work, name=f"harken-worker-{number}", daemon=True) for number in range(count)
         ]
@@ -88,6 +99,35 @@ class Workers:
         """What the function says, from one of the threads, for the token of this name. Whoever stops waiting does not
         stop it."""
         await self._slots.take(who)
+        return await self._answer(who, function, *arguments)
+
+    async def ask_once(self, who: str, question: bytes, function: Callable[[], T]) -> T:
+        """The same for a question that changes nothing. Whoever asks it again, under the same name, while it waits for
+        its turn, gets the same answer: it is made after all of them have asked. Once it is begun, who asks begins
+        another."""
+        key = (who, question)
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = _SharedAnswer(asyncio.ensure_future(self._in_turn(key, function)))
+        shared.waiting += 1
+        try:
+            found: T = await asyncio.shield(shared.answer)
+            return found
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting and self._shared.get(key) is shared:  # nobody wants it any more, and it is not begun
+                del self._shared[key]
+                shared.answer.cancel()
+
+    async def _in_turn(self, key: tuple[str, bytes], function: Callable[[], T]) -> T:
+        try:
+            await self._slots.take(key[0])
+        finally:
+            self._shared.pop(key, None)
+        return await self._answer(key[0], function)
+
+    async def _answer(self, who: str, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function says; a slot has been taken."""
         future: Future[T] = Future()
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: tell_loop(loop, lambda: self._slots.give_back(who)))

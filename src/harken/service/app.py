@@ -108,7 +108,11 @@ class ServiceApp:
             function = operations.function_of(name)
             if operations.takes_many(name):
                 return self.streamed(lambda: function(self.repo, asked), request)
-            answer = await self.workers.ask(visitor.name, lambda: encode(function(self.repo, asked)))
+            if SERVED[name] == READ:
+                question = name.encode() + b" " + encode(asked)
+                answer = await self.workers.ask_once(visitor.name, question, lambda: encode(function(self.repo, asked)))
+            else:
+                answer = await self.workers.ask(visitor.name, lambda: encode(function(self.repo, asked)))
             return Response(answer, media_type="application/json")
 
         return endpoint

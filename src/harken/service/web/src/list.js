@@ -19,8 +19,7 @@ const NEAR_END = 30; // pixels from the end within which the list follows what c
 export class Heights {
   constructor(count, estimate) {
     this.count = count;
-    this.heights = new Float64Array(count);
-    for (let at = 0; at < count; at++) this.heights[at] = typeof estimate === "function" ? estimate(at) : estimate;
+    this.heights = typeof estimate === "function" ? Float64Array.from({ length: count }, (_, at) => estimate(at)) : new Float64Array(count).fill(estimate);
     this.#build();
   }
 

@@ -118,6 +118,12 @@ function noteIndex(answer) {
   return answer;
 }
 
+/** The answer to what the server knew would be asked; null where it is not there yet. */
+export function answerNow(operation, request) {
+  const found = early.get(keyOf(operation, request))?.answer;
+  return !found || typeof found.then === "function" ? null : noteIndex(takeEarly(operation, request));
+}
+
 /** One answer of an operation; an `AskError` where there is none. */
 export async function ask(operation, request = {}, { signal } = {}) {
   if (local) return local(operation, request);

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { signal } from "@preact/signals";
-import { AskError, ask, lackOf, may, onReturn } from "./server.js";
+import { AskError, answerNow, ask, lackOf, may, onReturn } from "./server.js";
 
 export const State = ({ title, children, actions }) =>
   html`<section class="state"><h2>${title}</h2><div>${children}</div>${actions ? html`<div class="row">${actions}</div>` : null}</section>`;
@@ -70,7 +70,8 @@ const SELDOM = 60_000;
  * that come faster than answers would put off every one of them. `wait`: milliseconds, for what is being typed.
  */
 export function useAnswer(operation, request, { key = "", skip = false, many = null, wait = 0 } = {}) {
-  const [state, setState] = useState({ key: null, answer: null, problem: null });
+  const [state, setState] = useState(() => ({ key, answer: skip || many ? null : answerNow(operation, request), problem: null }));
+  const isGiven = useRef(state.answer !== null);
   const [turn, setTurn] = useState(0);
   const asked = JSON.stringify(request);
   const way = useRef({ out: null, again: false }); // what is on its way, and whether it is to be asked for once more
@@ -78,6 +79,7 @@ export function useAnswer(operation, request, { key = "", skip = false, many = n
   // Before the screen is drawn: an answer is not to wait for a picture of its absence.
   useLayoutEffect(() => {
     if (skip) return undefined;
+    if (isGiven.current) return void (isGiven.current = false);
     const stop = new AbortController();
     way.current = { out: stop, again: false };
     const settled = (next) => {

@@ -17,7 +17,7 @@ const unfolded = signal(false);
 export const foldAll = () => void (unfolded.value = !unfolded.value);
 
 const LINES = 14; // of a result that is not unfolded
-export const heightOf = () => 64;
+export const HEIGHT = 64; // of a row that nobody has seen
 
 const ICONS = { read: "read", search: "search", edit: "edit", command: "command", web: "web", agent: "agent", task: "task", ask: "ask", other: "other" };
 

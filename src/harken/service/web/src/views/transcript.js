@@ -11,7 +11,7 @@ import { Loading, Problem, State, tell, useAnswer, useLast } from "../states.js"
 import { clock, count, few, moment, pathEnd, plural, shown } from "../words.js";
 import { FindBar, useFind } from "./find.js";
 import { Minimap } from "./minimap.js";
-import { Row, foldAll, heightOf } from "./rows.js";
+import { Row, foldAll, HEIGHT } from "./rows.js";
 import "../styles/transcript.css";
 
 const FIRST = 40; // rows that fill a window
@@ -25,7 +25,7 @@ export function Transcript({ page, version }) {
   const wanted = params.get("e") || "";
   const first = useMemo(() => firstRows(page.session, params), [page.session]);
   const [head, problem, again] = useAnswer("transcript", version ? { session: page.session, start: 0, count: 1 } : first, { key: page.session });
-  const [total, setTotal] = useState(null);
+  const [total, setTotal] = useState(head ? head.total : null);
   const isDrawn = useDrawn(total !== null); // what is large or takes long comes behind the first rows
   const [counted] = useAnswer("transcript", { session: page.session, start: 0, count: 0 }, { key: page.session, skip: !(head?.partial && isDrawn) });
   const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session, skip: !isDrawn });
@@ -97,7 +97,7 @@ export function Transcript({ page, version }) {
         follow=${page.running}
         label="Transcript"
         class="rows"
-        estimate=${heightOf}
+        estimate=${HEIGHT}
         known=${version ? null : head?.rows}
         load=${async (start, n) => !start && !version && head?.rows.length === Math.min(n, head.total) ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
         onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
