@@ -121,7 +121,9 @@ function noteIndex(answer) {
 /** The answer to what the server knew would be asked; null where it is not there yet. */
 export function answerNow(operation, request) {
   const found = early.get(keyOf(operation, request))?.answer;
-  return !found || typeof found.then === "function" ? null : noteIndex(takeEarly(operation, request));
+  const answer = !found || typeof found.then === "function" ? null : takeEarly(operation, request);
+  if (answer) queueMicrotask(() => noteIndex(answer)); // while a view is drawn nothing else may change
+  return answer;
 }
 
 /** One answer of an operation; an `AskError` where there is none. */
