@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from .document import Document, Json
+from .hearers import EVERYBODY
+from .meant_agents import with_meant_agents
 from .models import CATEGORIES, VERDICTS
 from .parts import (
     agent_at,
@@ -123,7 +125,7 @@ class DocumentDrawing(msgspec.Struct, frozen=True, kw_only=True):
 
 def drawing(document: Document) -> DocumentDrawing:
     """A document at a look, whatever state it is in."""
-    data = document.data
+    data = with_meant_agents(document.data)
     agents = _agents(data)
     return DocumentDrawing(
         session_id=text(data, "session_id"),
@@ -169,7 +171,9 @@ def _agents(data: Json) -> list[DrawnAgent]:
         found.setdefault(name_of(agent_at(sub, "agent")) or "?", (agent_at(sub, "agent"), "unlisted"))
     for message in values(data.get("messages")):
         for key in ("from_agent", "to_agent"):
-            found.setdefault(name_of(agent_at(message, key)) or "?", (agent_at(message, key), "unlisted"))
+            name = name_of(agent_at(message, key)) or "?"
+            if key == "from_agent" or name not in EVERYBODY:
+                found.setdefault(name, (agent_at(message, key), "unlisted"))
     return [_agent(name, *found[name], subs.get(name, []), data if name == main else {}) for name in found]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from harken import clock
@@ -219,15 +219,43 @@ def type_in(agent_id: str) -> str:
     return next((kind for kind in AGENT_TYPES if agent_id == kind or agent_id.startswith((kind + "-", kind + "_"))), "")
 
 
-def agent_ids(listed: list[Any]) -> list[str]:
-    """An id for each entry of a list of agents: its own, else its type, numbered where several have it. A text is an
-    id itself; empty where nothing tells."""
-    own = [one if isinstance(one, str) else _own_id(one) for one in listed]
-    alike, taken, numbers = Counter(map(agent_kind, listed)), set(own), Counter[str]()
-    for place, (one, name) in enumerate(zip(listed, own, strict=True)):
-        if name or not (kind := agent_kind(one)):
+def agents_elsewhere(data: Json) -> dict[str, list[str]]:
+    """The ids of the agents that sub-sessions and messages name, by their types: lists of agents often have types
+    alone. Those that are listed by their ids are left out, and so are types that are somebody's id."""
+    team = inner(data, "collaboration")
+    listed = team.get("participants")
+    own = {_own_id(one) for one in (team.get("orchestrator"), *(listed if isinstance(listed, list) else ()))}
+    holders = [(sub, "agent") for sub in values(data.get("sub_sessions"))]
+    holders += [(one, key) for one in values(data.get("messages")) for key in ("from_agent", "to_agent")]
+    found: dict[str, list[str]] = {}
+    ids = set[str]()
+    for agent in (inner(*one) for one in holders):
+        name, kind = text(agent, "agent_id"), text(agent, "agent_type")
+        ids.add(name)
+        if name and kind and name not in own and name not in found.setdefault(kind, []):
+            found[kind].append(name)
+    return {kind: names for kind, names in found.items() if kind not in ids}
+
+
+def agent_ids(listed: list[Any], elsewhere: Mapping[str, list[str]]) -> list[str]:
+    """An id for each entry of a list of agents: its own, else that of an agent of its type, where as many are named
+    elsewhere as are listed, else its type, numbered where several have it. A text is an id itself, unless it is such a
+    type; empty where nothing tells."""
+    own = [
+        "" if isinstance(one, str) and one in elsewhere else one if isinstance(one, str) else _own_id(one)
+        for one in listed
+    ]
+    kinds = [one if isinstance(one, str) else agent_kind(one) for one in listed]
+    alike, taken, numbers, seen = Counter(kinds), set(own), Counter[str](), Counter[str]()
+    for place, (kind, name) in enumerate(zip(kinds, own, strict=True)):
+        seen[kind] += 1
+        if name or not kind:
             continue
-        name = kind if alike[kind] == 1 else ""
+        named = elsewhere.get(kind, [])
+        if alike[kind] == len(named):
+            name = named[seen[kind] - 1]
+        else:
+            name = kind if alike[kind] == 1 else ""
         while not name or name in taken:
             numbers[kind] += 1
             name = f"{kind}-{numbers[kind]}"
@@ -244,13 +272,15 @@ def participants(data: Json) -> list[Json]:
     """The participants, those without an id with the one that a repair gives them."""
     listed = inner(data, "collaboration").get("participants")
     listed = listed if isinstance(listed, list) else []
-    found = [_identified(one, name) for one, name in zip(listed, agent_ids(listed), strict=True)]
+    names = agent_ids(listed, agents_elsewhere(data)) if not all(map(_own_id, listed)) else map(_own_id, listed)
+    found = [_identified(one, name) for one, name in zip(listed, names, strict=True)]
     return [one for one in found if one is not None]
 
 
 def _identified(agent: Any, name: str) -> Json | None:
     if isinstance(agent, str):
-        return {"agent_id": agent, "agent_type": type_in(agent) or agent} if agent else None
+        kind = type_in(agent) or agent if name == agent else agent
+        return {"agent_id": name, "agent_type": kind} if agent else None
     if not isinstance(agent, dict) or not name or agent.get("agent_id") not in (None, ""):
         return agent if isinstance(agent, dict) else None
     kind = agent_kind(agent)
@@ -269,9 +299,12 @@ def orchestrator(data: Json) -> Json:
         return {}
     kind = said if isinstance(said, str) else agent_kind(said)
     same = [one for one in participants(data) if kind in (one.get("agent_id"), one.get("agent_type"))]
-    name = str(same[0]["agent_id"]) if len(same) == 1 and "agent_id" in same[0] else kind
+    named = agents_elsewhere(data).get(kind, [])
+    name = named[0] if len(named) == 1 else kind
+    if len(same) == 1 and "agent_id" in same[0]:
+        name = str(same[0]["agent_id"])
     if isinstance(said, str):
-        kind = str(same[0].get("agent_type", kind)) if len(same) == 1 else type_in(kind) or kind
+        kind = str(same[0].get("agent_type", kind)) if len(same) == 1 else kind if named else type_in(kind) or kind
     return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
 
 
@@ -293,6 +326,29 @@ def task_givers(data: Json) -> list[Json]:
     """Whoever gives a task that a message tells of, in the order of the messages."""
     asking = ("task_assignment", "review_request")
     return [agent_at(one, "from_agent") for one in values(data.get("messages")) if one.get("message_type") in asking]
+
+
+def task_workers(data: Json) -> dict[str, Json]:
+    """A task, or a review, to the agent that messages give it to; without those that are given to several."""
+    found: dict[str, dict[str, Json]] = {}
+    for message in values(data.get("messages")):
+        payload, agent = inner(message, "payload"), agent_at(message, "to_agent")
+        match message.get("message_type"):
+            case "task_assignment":
+                names = {text(inner(payload, "task"), "task_id"), text(payload, "task_id")}
+            case "review_request":
+                names = {text(payload, "review_id")}
+            case _:
+                continue
+        for name in names - {""} if text(agent, "agent_id") else ():
+            found.setdefault(name, {})[text(agent, "agent_id")] = agent
+    return {name: next(iter(given.values())) for name, given in found.items() if len(given) == 1}
+
+
+def call_kind(call: object) -> str:
+    """The type of the agent that a call started, as the call has it; empty where it does not say."""
+    said = text(inner(call, "subagent_info"), "subagent_type")
+    return said or text(inner(inner(call, "input"), "params"), "subagent_type")
 
 
 def call_owners(data: Json, asked: Container[str] | None = None) -> dict[str, list[str]]:

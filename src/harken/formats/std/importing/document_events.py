@@ -12,6 +12,7 @@ from harken.formats.std.beside import beside_of
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import Hearers
+from harken.formats.std.meant_agents import with_meant_agents
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, over, participants, values, words_in
 from harken.formats.std.skeleton import skeleton_of
 from harken.formats.std.spellings import known_status
@@ -58,7 +59,7 @@ class DocumentReading:
     """A document on its way to events."""
 
     def __init__(self, data: Json, names: MadeUpNames) -> None:
-        data = with_owners(data)
+        data = with_owners(with_meant_agents(data))
         self.data, self._names = data, names
         self.main = id_of(orchestrator(data).get("agent_id")) or MAIN
         self.own = AgentPart(data, "", self.main, names)

@@ -72,7 +72,7 @@ def orchestrator(spot: Spot) -> bool:
         if isinstance(listed, list) and any(isinstance(one, str) and one for one in listed):
             return False  # theirs come first: it may be one of them
         same = [one for one in participants if said in (one.get("agent_id"), one.get("agent_type"))]
-        return _put_named(spot, same[0] if len(same) == 1 else said)
+        return _put_named(spot, same[0] if len(same) == 1 else _named_elsewhere(spot.doc, said) or said)
     if said not in (None, "") and not isinstance(said, dict):
         return False
     return _may_lead(listed) and spot.put(*_leading(spot.doc), derived=True)
@@ -138,8 +138,11 @@ def agent(spot: Spot) -> bool:
     """An agent that is named by a text alone, or not at all."""
     said = spot.value
     if isinstance(said, str) and said:
+        if spot.path.startswith("collaboration.participants") and (name := _listed_id(spot)) != said:
+            made = {"agent_id": name, "agent_type": said}
+            return spot.put(made, "the text is its type, and an agent of that type is named elsewhere")
         same = of_type(spot.doc, said)
-        known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else said)
+        known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else _named_elsewhere(spot.doc, said) or said)
         return known not in EVERYBODY and _put_named(spot, known)
     if said is None and isinstance(spot.holder, dict):
         for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
@@ -176,14 +179,26 @@ def agent_id(spot: Spot) -> bool:
     listed = inner(spot.doc.data, "collaboration").get("participants")
     listed = listed if isinstance(listed, list) else []
     if spot.path.startswith("collaboration.participants"):
-        name = spot.doc.once("agent ids", lambda: agent_ids(listed))[int(path_steps(spot.path)[2])]
-        why = "its type" if name == agent_kind(spot.holder) else "its type, numbered since several have it"
+        name, kind = _listed_id(spot), agent_kind(spot.holder)
+        why = "its type" if name == kind else "its type, numbered since several have it"
+        if name in spot.doc.once("elsewhere", lambda: parts.agents_elsewhere(spot.doc.data)).get(kind, []):
+            why = "the agent of its type that is named elsewhere"
         return bool(name) and spot.put(name, why, derived=True)
     kind, is_leader = agent_kind(spot.holder), spot.path.startswith("collaboration.orchestrator")
     same = of_type(spot.doc, kind)
     if len(same) == 1:
         return spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
     return is_leader and _leader_id(spot, kind, values(listed))
+
+
+def _listed_id(spot: Spot) -> str:
+    """The id of an entry of the participants."""
+    listed = inner(spot.doc.data, "collaboration").get("participants")
+
+    def ids() -> list[str]:
+        return agent_ids(list(listed) if isinstance(listed, list) else [], parts.agents_elsewhere(spot.doc.data))
+
+    return spot.doc.once("agent ids", ids)[int(path_steps(spot.path)[2])]
 
 
 def _leader_id(spot: Spot, kind: str, listed: list[Json]) -> bool:
@@ -193,7 +208,17 @@ def _leader_id(spot: Spot, kind: str, listed: list[Json]) -> bool:
         return _may_lead(listed) and spot.put(made["agent_id"], why, derived=True)
     if any(agent_kind(one) == kind and not text(one, "agent_id") for one in listed):
         return False  # theirs come first: it may be one of them
-    return spot.put(kind, "its type", derived=True)
+    named = text(_named_elsewhere(spot.doc, kind), "agent_id")
+    return spot.put(
+        named or kind, f"the only {shown(kind)} that is named elsewhere" if named else "its type", derived=True
+    )
+
+
+def _named_elsewhere(doc: Mending, kind: str) -> Json:
+    """The only agent of a type that sub-sessions and messages name and nobody lists by its id; empty where there is not
+    one."""
+    named = doc.once("elsewhere", lambda: parts.agents_elsewhere(doc.data)).get(kind, []) if kind else []
+    return {"agent_id": named[0], "agent_type": kind} if len(named) == 1 else {}
 
 
 def _agents(doc: Mending) -> dict[str, Json]:

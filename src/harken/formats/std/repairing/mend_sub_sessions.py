@@ -13,17 +13,20 @@ from harken.formats.std.parts import (
     SUB_FIELDS,
     SUB_NAMES,
     agent_kind,
+    agents,
+    call_kind,
     call_owners,
     inner,
     instant,
     objects,
+    task_workers,
     text,
     type_in,
     values,
 )
 from harken.formats.std.spellings import known_word, plain_key
 
-from .mend_agents import agent, identifier, listed_agent, of_type
+from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
 from .mend_session import list_or_none, status
 from .mending import Mender, Mending, Spot, path_steps
@@ -242,14 +245,34 @@ def _named_subs(data: Json) -> list[str]:
 def sub_agent(spot: Spot) -> bool:
     if spot.value is not None:
         return agent(spot)
-    if name := text(spot.holder, "agent_id"):
-        kind = agent_kind(spot.holder) or type_in(name) or name
-        return spot.put({"agent_id": name, "agent_type": kind}, "as `agent_id` says")
-    call = trigger_of(spot, spot.holder)
-    kind = text(inner(call, "subagent_info"), "subagent_type")
-    kind = kind or text(inner(inner(call, "input"), "params"), "subagent_type")
+    for key in [key for key in spot.holder if plain_key(key) == "agent_id"]:
+        if name := text(spot.holder, key):
+            known = spot.doc.once("agents", lambda: agents(spot.doc.data))
+            kind = agent_kind(spot.holder) or text(known.get(name), "agent_type") or type_in(name) or name
+            return spot.put({"agent_id": name, "agent_type": kind}, f"as `{key}` says")
+    kind = call_kind(trigger_of(spot, spot.holder))
+    if worker := _worker(spot, spot.holder, kind):
+        return spot.put(identifier(worker), "whom a message gives its task", derived=True)
     same = of_type(spot.doc, kind)
     return len(same) == 1 and spot.put(identifier(same[0]), f"the only {shown(kind)} that takes part", derived=True)
+
+
+def sub_agent_id(spot: Spot) -> bool:
+    """The id of an agent of which a sub-session says the type: whoever was given the task, else the only one."""
+    sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    is_told = spot.value is not None or any(text(spot.holder, key) for key in ("id", "agent"))
+    worker = {} if is_told else _worker(spot, sub, agent_kind(spot.holder))
+    if worker:
+        return spot.put(worker["agent_id"], "whom a message gives its task", derived=True)
+    return agent_id(spot)
+
+
+def _worker(spot: Spot, sub: Json, kind: str) -> Json:
+    """The agent that was given the task of a sub-session, unless it is of another type; empty where nobody was."""
+    workers = spot.doc.once("workers", lambda: task_workers(spot.doc.data))
+    worker = workers.get(text(inner(sub, "task"), "task_id"), {})
+    fits = identifier(worker).keys() >= {"agent_id", "agent_type"} and kind in ("", text(worker, "agent_type"))
+    return worker if worker and fits else {}
 
 
 def task(spot: Spot) -> bool:
@@ -348,6 +371,7 @@ SUB: dict[str, Mender] = {
     "sub_session_id": sub_session_id,
     "parent_session_id": parent_session,
     "agent": sub_agent,
+    "agent.agent_id": sub_agent_id,
     "triggered_by_call_id": trigger_id,
     "task": task,
     "task.task_id": task_id,

@@ -42,6 +42,7 @@ _TIME = "unreadable-time"
 _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
     (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
     (re.compile(r"phase_annotations\[\]\."), mend_annotations.MENDERS),
+    (re.compile(r"sub_sessions\[\]\.(?=agent\.agent_id$)"), mend_sub_sessions.SUB),
     (
         re.compile(
             r"collaboration\.(?:orchestrator|participants\[\])\.|sub_sessions\[\]\.agent\.|messages\[\]\.(?:from|to)_agent\."
