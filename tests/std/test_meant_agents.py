@@ -57,7 +57,11 @@ def types_in_lists(document: Json) -> None:
     document["collaboration"]["participants"] = [{"agent_type": kind} for kind in kinds]
 
 
-EVERY_WAY = [types_in_sub_sessions, nobody_in_sub_sessions, types_as_texts_in_lists, types_in_lists]
+def one_type_in_a_list(document: Json) -> None:
+    del document["collaboration"]["participants"][2]["agent_id"]
+
+
+EVERY_WAY = [types_in_sub_sessions, nobody_in_sub_sessions, types_as_texts_in_lists, types_in_lists, one_type_in_a_list]
 
 
 def made_and_calls(data: bytes) -> tuple[list[str], int]:

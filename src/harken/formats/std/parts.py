@@ -247,12 +247,13 @@ def agent_ids(listed: list[Any], elsewhere: Mapping[str, list[str]]) -> list[str
     ]
     kinds = [one if isinstance(one, str) else agent_kind(one) for one in listed]
     alike, taken, numbers, seen = Counter(kinds), set(own), Counter[str](), Counter[str]()
+    nameless = Counter(kind for kind, name in zip(kinds, own, strict=True) if not name)
     for place, (kind, name) in enumerate(zip(kinds, own, strict=True)):
-        seen[kind] += 1
         if name or not kind:
             continue
+        seen[kind] += 1
         named = elsewhere.get(kind, [])
-        if alike[kind] == len(named):
+        if nameless[kind] == len(named):
             name = named[seen[kind] - 1]
         else:
             name = kind if alike[kind] == 1 else ""
