@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harken.events import Event, Output
+from harken.events.base import clean, excerpt
 
 from .checking.rules import validate
 from .document import Document, Json, kind_of
@@ -90,12 +91,14 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     fields = {OLD + key if key in _OLDER else key: value for key, value in fields.items()}
     if not isinstance(summary := data.get("summary"), dict) and words_in(summary).strip():
         fields[OLD + "summary"] = summary
+    title = text(data, "task_title")
     recorded = _recorded(data)
     kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
     found = {
         "fields": fields,
         "summary": _said_otherwise(inner(data, "summary"), computed_summary(data)),
         "agent": _agent(inner(data, "agent")),
+        "title": title if excerpt(clean(title)) != title else "",
         "annotations": annotations,
         "calls": {name: kept for name, kept in kept_calls.items() if kept},
     }
@@ -221,6 +224,8 @@ def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
     made["summary"] = _with_summary(data["summary"], inner(beside, "summary"))
     if "sub_sessions" in data:
         made["sub_sessions"] = [{**sub, "tool_calls": laid(sub["tool_calls"])} for sub in data["sub_sessions"]]
+    if data.get("task_title") == excerpt(clean(title := text(beside, "title"))) != "":
+        made["task_title"] = title  # a session is called by the beginning of it
     if agent := inner(beside, "agent"):
         made["agent"] = {**agent, **inner(data, "agent")}
     return {**{key: made[key] for key in data}, **made}

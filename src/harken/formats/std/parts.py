@@ -119,6 +119,22 @@ ARGUMENTS = ("params", "arguments", "args", "parameters")
 """Names of what stands in `input.params`, in a call without `input`."""
 
 
+CALL_LISTS = ("calls", "tools", "actions", "tool_uses", "tool_invocations")
+"""Other names of `tool_calls`, where objects stand under them: tools may also be those that an agent has."""
+
+
+def calls_elsewhere(part: Json) -> str:
+    """The name under which a session or a sub-session without `tool_calls` has its calls; empty where it has none."""
+    if part.get("tool_calls") is not None:
+        return ""
+    for key in CALL_LISTS:
+        held = part.get(key)
+        entries = list(held.values()) if isinstance(held, dict) else held
+        if isinstance(entries, list) and entries and all(isinstance(one, dict) for one in entries):
+            return key
+    return ""
+
+
 SUB_NAMES = ("sub_agents", "subagents", "sub_agent_sessions", "subagent_sessions", "agent_sessions")
 """Other names of `sub_sessions`."""
 SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})

@@ -45,6 +45,11 @@ OTHER_WORDS: dict[str, str] = {
     "规划": "plan", "计划": "plan", "设计": "plan", "执行": "execute", "实施": "execute", "实现": "execute",
     "开发": "execute", "编码": "execute", "验证": "verify", "测试": "verify", "检查": "verify", "审查": "verify",
     "混合": "mixed",
+    # messages
+    "任务分配": "task_assignment", "分配任务": "task_assignment", "任务下发": "task_assignment",
+    "任务进度": "task_progress", "进度更新": "task_progress", "任务完成": "task_completion",
+    "审查请求": "review_request", "评审请求": "review_request", "审查结果": "review_result",
+    "评审结果": "review_result", "反馈": "feedback", "中止": "abort", "终止": "abort", "确认": "acknowledgment",
     # verdicts
     "approve": "approved", "accepted": "approved", "lgtm": "approved", "reject": "rejected",
     "request_changes": "changes_requested", "needs_changes": "changes_requested",

@@ -12,6 +12,7 @@ from harken.formats.std.parts import (
     CALL_STARTS,
     SUB_NAMES,
     TOOL_NAMES,
+    calls_elsewhere,
     inner,
     text,
     values,
@@ -62,7 +63,7 @@ def _is_odd(document: Document) -> bool:
     calls = [values(data.get("tool_calls")), *(values(sub.get("tool_calls")) for sub in subs)]
     if any(_is_odd_call(call) for listed in calls for call in listed):
         return True
-    return any(_holds_sub(data, key) for key in SUB_NAMES)
+    return bool(calls_elsewhere(data)) or any(_holds_sub(data, key) for key in SUB_NAMES)
 
 
 def _holds_sub(holder: Json, key: str) -> bool:
@@ -73,11 +74,11 @@ def _holds_sub(holder: Json, key: str) -> bool:
 def _is_odd_sub(sub: Json) -> bool:
     """Whether the agent, the task or the answer of a sub-session stands elsewhere."""
     task, output = sub.get("task"), sub.get("output")
-    if any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
+    if calls_elsewhere(sub) or any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
         return True
     if not sub.keys() >= _OF_SUB or _is_spelled(sub, ("started_at", "completed_at")):
         return True
-    return (isinstance(task, dict) and not text(task, "description")) or (
+    return (isinstance(task, dict | list) and not text(task, "description")) or (
         output is not None and not text(output, "summary")
     )
 

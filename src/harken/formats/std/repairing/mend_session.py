@@ -13,7 +13,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
-from harken.formats.std.parts import agents, inner, instant, number, objects, text, values
+from harken.formats.std.parts import agents, calls_elsewhere, inner, instant, number, objects, text, values
 from harken.formats.std.spellings import is_stopped, known_duration, known_time, known_word
 
 from .mending import Mender, Mending, Spot
@@ -108,12 +108,19 @@ def list_or_none(spot: Spot) -> bool:
     return spot.put([], "nothing is known of any", derived=True)
 
 
+def sub_calls(spot: Spot) -> bool:
+    """The calls of a sub-session, which may stand elsewhere."""
+    if name := calls_elsewhere(spot.holder):
+        return spot.take((name,), (list, dict))
+    return list_or_none(spot)
+
+
 def calls(spot: Spot) -> bool:
     """Calls that stand elsewhere; none where the document says nothing of any."""
     if spot.value is not None:
         return listed(spot)
-    if spot.take(("calls", "tools", "actions", "tool_uses"), (list, dict)):
-        return True
+    if name := calls_elsewhere(spot.holder):
+        return spot.take((name,), (list, dict))
     if text(spot.holder, "task_title") and not number(inner(spot.holder, "summary").get("tool_calls_count")):
         return spot.put([], "nothing is known of any", derived=True)
     return False
@@ -223,6 +230,8 @@ def agent_row(spot: Spot) -> bool:
 
 def agent_field(spot: Spot) -> bool:
     """A field of a row of `summary.agents`: from the row that the document comes to."""
+    if spot.key == "agent_id" and spot.value is None and spot.take(("agent", "id"), str):
+        return True
     if spot.key == "status":
         if word := known_word(spot.value, ("completed", "failed", "in_progress")):
             return spot.put(word, "the word that the standard has for it")

@@ -23,12 +23,13 @@ from harken.formats.std.parts import (
     text,
     type_in,
     values,
+    words_in,
 )
 from harken.formats.std.spellings import known_word, plain_key
 
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
-from .mend_session import list_or_none, status
+from .mend_session import status, sub_calls
 from .mending import Mender, Mending, Spot, path_steps
 
 
@@ -276,8 +277,8 @@ def _worker(spot: Spot, sub: Json, kind: str) -> Json:
 
 
 def task(spot: Spot) -> bool:
-    if isinstance(spot.value, str) and spot.value:
-        return spot.put({"description": spot.value}, "the text is its `description`")
+    if isinstance(spot.value, str | list) and (words := words_in(spot.value)):
+        return spot.put({"description": words}, "the text is its `description`")
     return spot.value is None and spot.put({}, "what is known of it stands in its call", derived=True)
 
 
@@ -334,9 +335,9 @@ def sub_status(spot: Spot) -> bool:
 
 
 def sub_output(spot: Spot) -> bool:
-    if not isinstance(spot.value, str):
+    if not isinstance(spot.value, str | list) or not (words := words_in(spot.value)):
         return False
-    made = {"output_type": "generic", "summary": spot.value}
+    made = {"output_type": "generic", "summary": words}
     return spot.put(made, "the text is its `summary`")
 
 
@@ -384,7 +385,7 @@ SUB: dict[str, Mender] = {
     "output.task_id": output_field,
     "output.output_type": output_field,
     "output.summary": output_field,
-    "tool_calls": list_or_none,
+    "tool_calls": sub_calls,
     **REVIEW,
 }
 BY_RULE: dict[str, Mender] = {
