@@ -4,6 +4,7 @@ another program. The oracle is the program that held the conversation: its own l
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from support.wire import Item
 
 pytestmark = pytest.mark.runtimes
 NEXT = "And now?"
+ROLES = "SELECT role, count(*) AS count FROM messages GROUP BY role"
 LEAVE_OUT = """\
 #!/bin/sh
 for word do
@@ -112,7 +114,7 @@ def test_a_document_that_gemini_cli_goes_on_with_in_a_file_is_told_once(lab: Lab
 
     assert {".json", ".jsonl"} == {path.suffix for path in chats}
     told = Counter(item.kind for item in [*heard(lab, "gemini-cli"), Item("assistant", "Gladly.")])
-    rows = harken(lab, "sql", "SELECT role, count(*) AS count FROM messages GROUP BY role")
+    rows = harken(lab, "sql", ROLES)
     counts = {row["role"]: row["count"] for row in rows}
     assert {kind: told[kind] for kind in ("assistant", "call", "result")} == {
         kind: counts[kind] for kind in ("assistant", "call", "result")
@@ -165,3 +167,31 @@ def test_files_that_opencode_moved_into_its_database_are_one_session(lab: Lab) -
     assert (before["requests"] + 1, before["usage"]["input"] + 100) == (told["requests"], told["usage"]["input"])
     sent, _ = carry_on(lab, held.session, "opencode")
     assert [*known, Item("user", NEXT)] == sent
+
+
+@pytest.mark.parametrize("version", ["pi", "pi-next"])
+def test_a_file_of_pis_first_version_that_pi_names_the_entries_of_counts_once(lab: Lab, version: str) -> None:
+    """Made of what it wrote: the first version wrote the same lines without ids."""
+    held = plain(lab, "pi")
+    [path] = program("pi").home(lab).glob("sessions/*/*.jsonl")
+    header, *entries = map(json.loads, path.read_bytes().splitlines())
+    header.pop("version")
+    for entry in entries:
+        entry.pop("id"), entry.pop("parentId")
+    path.write_text("".join(json.dumps(record) + "\n" for record in (header, *entries)))
+    before = imported(lab, held.session)
+    counted = harken(lab, "sql", ROLES)
+    if version != "pi":
+        with_version(lab, version)
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, "pi", NEXT, str(path))
+    assert b'"parentId"' in path.read_bytes()
+
+    after = imported(lab, held.session)
+
+    assert before["requests"] + 1 == after["requests"]
+    more = {row["role"]: row["count"] for row in harken(lab, "sql", ROLES)}
+    expected = {row["role"]: row["count"] + (row["role"] in ("human", "assistant")) for row in counted}
+    assert expected == {role: more[role] for role in expected}
+    [line] = harken(lab, "stats", held.session)
+    assert (after["requests"], more["human"]) == (line["requests"], line["prompts"]["human"])
