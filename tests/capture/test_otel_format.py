@@ -522,6 +522,24 @@ class TestWriting:
             assert all(required[part["type"]] <= part.keys() for part in message["parts"])
 
 
+def test_a_request_that_is_reported_again_between_the_results_of_its_calls_is_told_once() -> None:
+    events: list[Event] = [Prompt(content="Look", time=BEGIN // 1000)]
+    events += [ToolCall(id=f"c{at}", name="Bash", input=b"{}", api_id="m", time=BEGIN // 1000 + at) for at in range(3)]
+    for at in range(3):
+        events.append(Metric(input_tokens=5, output_tokens=1, api_id="m", time=BEGIN // 1000 + at))
+        events.append(ToolResult(id=f"c{at}", output=f"r{at}", is_error=at == 1, time=BEGIN // 1000 + at))
+    events.append(Metric(input_tokens=5, output_tokens=9, api_id="m", stop_reason="tool_use", time=BEGIN // 1000 + 3))
+    format = get("otel-genai-v1")
+
+    again = format.read(format.write(events).data)
+
+    results = [(event.id, event.output, event.is_error) for event in again if isinstance(event, ToolResult)]
+    assert [("c0", "r0", False), ("c1", "r1", True), ("c2", "r2", False)] == results
+    [report] = [event for event in again if isinstance(event, Metric)]
+    assert (5, 9, "tool_use") == (report.input_tokens, report.output_tokens, report.stop_reason)
+    assert Tally.of(events).figures().usage == Tally.of(again).figures().usage
+
+
 @pytest.mark.parametrize("path", [*corpus_files("otel_genai/*/*.json"), *GOLDEN.glob("*.json")], ids=named)
 def test_real_traces_are_recognised_and_told_without_a_gap(path: Path) -> None:
     data = path.read_bytes()

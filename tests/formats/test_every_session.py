@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from harken import formats
 from harken.context.translate import translate
 from harken.context.walk import Piece
-from harken.events import Metric, Prompt, Response
+from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.testing.formats import unsaid
 from support.every_session import session_sources, told
 from support.gen_ai_schema import INPUT, OUTPUT
@@ -37,7 +38,16 @@ def test_a_trace_has_messages_as_the_conventions_have_them(path: str, name: str)
         for key, text in messages_in(written.data):
             for check in validators()[key]:
                 check.validate(json.loads(text))
-        assert not unsaid(events, written, OTEL.read(written.data)), what
+        again = OTEL.read(written.data)
+        assert not unsaid(events, written, again), what
+        told_before = calls_and_results(events)
+        more = calls_and_results(again) - told_before
+        assert not [one for one in more if one in told_before], what
+
+
+def calls_and_results(events: Iterable[Event]) -> Counter[tuple[str, str]]:
+    """How often each call is made and answered, as far as it has an id."""
+    return Counter((event.kind, event.id) for event in events if isinstance(event, ToolCall | ToolResult) and event.id)
 
 
 def messages_in(data: bytes) -> Iterator[tuple[str, str]]:

@@ -52,6 +52,14 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     """A sub-agent's, as the stream of the agent that started it tells: no run's total includes it."""
     several: bool = False  # of several requests together, which nothing tells one by one
 
+    @classmethod
+    def of(cls, metric: Metric) -> RequestUsage:
+        """What a metric of one request says."""
+        tokens = metric.tokens.possible
+        counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
+        kind = (metric.scope == scope for scope in (EMBEDDED, AGENT, SEVERAL))
+        return cls(*counts, metric.model, metric.cost_usd, *kind)
+
     @property
     def tokens(self) -> Tokens:
         """The tokens alone."""
@@ -193,10 +201,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             usage = RequestUsage(tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
             merge_requests(self.totals, {_plain(metric.api_id): usage})
         else:
-            tokens = metric.tokens.possible
-            counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
-            kind = (metric.scope == scope for scope in (EMBEDDED, AGENT, SEVERAL))
-            self.request(*metric.request_key, RequestUsage(*counts, metric.model, metric.cost_usd, *kind))
+            self.request(*metric.request_key, RequestUsage.of(metric))
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
         """A run's own total: its tokens are of the requests that tell no output, its cost is the process's so far."""

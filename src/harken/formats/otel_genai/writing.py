@@ -8,7 +8,7 @@ would make the file grow with its square.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from harken.events import (
 )
 from harken.events.base import clean, split_parts
 from harken.events.cbor import encode_events
+from harken.events.tally import RequestUsage
 from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
 
@@ -67,6 +68,8 @@ class _Exchange(msgspec.Struct):
     inputs: list[Record] = []
     outputs: list[Record] = []
     api_id: str = ""
+    message_id: str = ""
+    """The last record of the reply."""
     model: str = ""
     usage: Metric | None = None
     failure: str | None = None
@@ -95,6 +98,28 @@ def write(events: Sequence[Event]) -> Written:
     return _TraceWriter(events).run()
 
 
+def _reported_once(events: Iterable[Event]) -> list[Event]:
+    """The events with one report of each request, the one that counts, where the first of them stood. A runtime reports
+    a request again with every record of its reply, behind results of its first calls: a span of such a report would
+    part these from the others."""
+    kept: list[Event] = []
+    places: dict[tuple[str, ...], int] = {}
+    for event in events:
+        if isinstance(event, Metric) and event.api_id and not (event.of_process or event.scope):
+            place = places.setdefault((event.agent_id, *event.request_key), len(kept))
+            if place < len(kept):
+                kept[place] = _better_report(kept[place], event)
+                continue
+        kept.append(event)
+    return kept
+
+
+def _better_report(first: Any, again: Metric) -> Metric:
+    better = again if RequestUsage.of(again).beats(RequestUsage.of(first)) else first
+    reason = better.stop_reason or first.stop_reason or again.stop_reason
+    return better.replace(time=first.time, stop_reason=reason)
+
+
 class _TraceWriter:
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -104,7 +129,7 @@ class _TraceWriter:
         self._count = 0
 
     def run(self) -> Written:
-        for event in self._events:
+        for event in _reported_once(self._events):
             self._take(event)
         for agent_id, speaker in self._speakers.items():
             self._close(agent_id, speaker)
@@ -166,6 +191,7 @@ class _TraceWriter:
         failed = current is not None and current.failure is not None
         exchange = self._exchange(event, speaker, begins=other or failed)
         exchange.api_id = exchange.api_id or event.api_id
+        exchange.message_id = event.message_id
         if isinstance(event, Response):
             exchange.model = exchange.model or event.model
             exchange.outputs.append(_text(event.content))
@@ -183,6 +209,8 @@ class _TraceWriter:
             return
         current = speaker.current
         other = current is not None and bool(current.api_id and event.api_id) and current.api_id != event.api_id
+        if current is not None and event.message_id and event.message_id == current.message_id:
+            other = False  # a report in the record of the reply is its own, by whatever name
         taken = current is not None and current.usage is not None
         exchange = self._exchange(event, speaker, begins=other or taken)
         exchange.usage = event
@@ -208,8 +236,9 @@ class _TraceWriter:
         provider = next((name for start, name in _PROVIDERS if model.lower().startswith(start)), "")
         named = {"gen_ai.provider.name": provider, "gen_ai.request.model": model, "gen_ai.response.model": model}
         about |= {key: value for key, value in named.items() if value}
-        if exchange.api_id:
-            about["gen_ai.response.id"] = exchange.api_id
+        # By the name of its report a request is known again elsewhere, and counts once.
+        if api_id := (usage.api_id if usage else "") or exchange.api_id:
+            about["gen_ai.response.id"] = api_id
         if exchange.inputs:
             about["gen_ai.input.messages"] = encode(exchange.inputs).decode()
         if exchange.outputs:
