@@ -21,6 +21,8 @@ from .spans import TraceSpan, text_of
 CALL, TOOL, AGENT = "call", "tool", "agent"
 NEW = "harken.messages"
 """On a span that Harken wrote: its messages are what is new in the call, not the whole history."""
+REQUEST = "harken.request.id"
+"""On such a span: what tells its request from others whose response has the same id."""
 DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion")
 """Events that say what a span might have said in its own attributes."""
 

@@ -8,7 +8,7 @@ from harken.events import Metric
 from harken.events.base import figure
 from harken.formats.kit.jsonl import Record
 
-from .calls import ModelSpan, first_text
+from .calls import REQUEST, ModelSpan, first_text
 from .messages import loaded
 from .spans import text_of
 
@@ -53,6 +53,7 @@ def usage_of(found: ModelSpan) -> Metric | None:
     apart = cached > (given or 0) or (given is not None and total == given + (written or 0) + cached and cached > 0)
     return Metric(
         api_id=found.response_id,
+        request_id=first_text(said, REQUEST),
         model=found.model,
         input_tokens=given if given is None or apart else given - cached,
         output_tokens=written,

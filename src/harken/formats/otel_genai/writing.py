@@ -35,7 +35,7 @@ from harken.events.tally import RequestUsage
 from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
 
-from .calls import NEW
+from .calls import NEW, REQUEST
 from .spans import TraceSpan
 
 WHY = {
@@ -382,6 +382,8 @@ def _usage(usage: Metric) -> Record:
         "gen_ai.usage.cost": usage.cost_usd,
     }
     found = {key: count for key, count in counts.items() if count is not None}
+    if usage.api_id and usage.request_id:
+        found[REQUEST] = usage.request_id
     return found | ({"gen_ai.response.finish_reasons": [usage.stop_reason]} if usage.stop_reason else {})
 
 
