@@ -55,10 +55,8 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     @classmethod
     def of(cls, metric: Metric) -> RequestUsage:
         """What a metric of one request says."""
-        tokens = metric.tokens.possible
-        counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
         kind = (metric.scope == scope for scope in (EMBEDDED, AGENT, SEVERAL))
-        return cls(*counts, metric.model, metric.cost_usd, *kind)
+        return cls(*(*msgspec.structs.astuple(metric.tokens.possible), metric.model, metric.cost_usd, *kind))
 
     @property
     def tokens(self) -> Tokens:
@@ -197,8 +195,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         elif metric.scope == AGENTS:
             self.agents[_plain(metric.request_id)] = metric.tokens.possible
         elif metric.scope == TOTAL:
-            tokens = metric.tokens.possible
-            usage = RequestUsage(tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
+            usage = RequestUsage(*msgspec.structs.astuple(metric.tokens.possible))
             merge_requests(self.totals, {_plain(metric.api_id): usage})
         else:
             self.request(*metric.request_key, RequestUsage.of(metric))
@@ -210,8 +207,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.unnamed += tokens.possible
         elif tokens is not None:
             self.runs += tokens.possible
-        cost_usd = money(cost_usd)
-        if cost_usd is None:
+        if (cost_usd := money(cost_usd)) is None:
             return
         if self.process_cost is not None and cost_usd < self.process_cost:
             self.run_cost = _plus(self.run_cost, self.process_cost)
@@ -352,8 +348,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         process = _plus(self.run_cost, self.process_cost)
         if process is None:
             return self.unnamed_cost
-        requested = math.fsum(self._request_costs())
-        return max(process - requested, self.unnamed_cost or 0.0)
+        return max(process - math.fsum(self._request_costs()), self.unnamed_cost or 0.0)
 
 
 def merge_requests(into: Requests, more: Requests) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import orjson
@@ -108,16 +108,16 @@ def _reported_once(events: Iterable[Event]) -> list[Event]:
         if isinstance(event, Metric) and event.api_id and not (event.of_process or event.scope):
             place = places.setdefault((event.agent_id, *event.request_key), len(kept))
             if place < len(kept):
-                kept[place] = _better_report(kept[place], event)
+                kept[place] = _better_report(cast("Metric", kept[place]), event)
                 continue
         kept.append(event)
     return kept
 
 
-def _better_report(first: Any, again: Metric) -> Metric:
+def _better_report(first: Metric, again: Metric) -> Metric:
     better = again if RequestUsage.of(again).beats(RequestUsage.of(first)) else first
     reason = better.stop_reason or first.stop_reason or again.stop_reason
-    return better.replace(time=first.time, stop_reason=reason)
+    return msgspec.structs.replace(better, time=first.time, stop_reason=reason)
 
 
 class _TraceWriter:
