@@ -17,6 +17,8 @@ from harken.context.translate import translate
 from harken.context.walk import Piece
 from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.events.tally import Tally
+from harken.formats import narrative
+from harken.formats.base import CHARACTERS_PER_TOKEN
 from harken.testing.formats import unsaid
 from support.every_session import session_sources, told
 from support.gen_ai_schema import INPUT, OUTPUT
@@ -120,3 +122,15 @@ def check_request(body: dict[str, Any]) -> None:
         assert not calls or message["role"] == "assistant"
         waiting = calls
     assert not waiting, "no call is left without a result"
+
+
+# -- narratives --------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_a_narrative_is_no_longer_than_its_budget(path: str, name: str) -> None:
+    for what, events in told(path, name):
+        for budget in (narrative.SMALLEST, 1000):
+            text = narrative.write_within(events, budget).data.decode()
+
+            assert len(text) <= budget * CHARACTERS_PER_TOKEN, what
