@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from harken import Session
 from harken.capture import EventBus, JsonlSliceFactory, SliceFactoryConfig, ToolInvoked, TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest, Exchange
-from harken.events import Image, Metric, Prompt, Response, Thinking
+from harken.events import Image, Metric, Prompt, Response, Thinking, ToolCall
 from support.small_api import Message, assistant, read, user
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
@@ -93,6 +94,79 @@ def test_a_reply_that_was_cut_off_is_followed_apart_while_another_is_awaited() -
         send(capture, user("three"), follows="r2").reply([Response(content="3", api_id="r3")])
         other.reply([Response(content="II", api_id="r4")])
         assert [["one", "1", "TWO", "II"], ["one", "1", "two", "2", "three", "3"]] == standing(session)
+
+
+@pytest.mark.parametrize("reloaded", [False, True])
+def test_a_late_reply_is_followed_by_name_with_what_was_said_before_it(tmp_path: Path, reloaded: bool) -> None:
+    with Session(tmp_path / "a.jsonl") as session:
+        capture = Capture(session, "test")
+        first, second = send(capture, user("roll")), send(capture, user("roll"))
+        first.reply([Response(content="1", api_id="r1")])
+        ask(capture, user("on"), reply="yes", follows="r1")
+        call = ToolCall(id="c1", name="look", input=b'{"at": 1}', api_id="r2")
+        usage = Metric(input_tokens=7, api_id="r2")
+        second.reply([Thinking(content="hm"), Response(content="2", api_id="r2"), call], usage=usage)
+        if not reloaded:
+            ask(capture, {"role": "tool", "id": "c1", "content": "grass"}, reply="seen", follows="r2")
+    with Session(tmp_path / "a.jsonl") as session:
+        if reloaded:
+            capture = Capture(session, "test")
+            ask(capture, {"role": "tool", "id": "c1", "content": "grass"}, reply="seen", follows="r2")
+        assert [["roll", "1", "on", "yes"], ["roll", "2", "grass", "seen"]] == standing(session)
+
+
+class RandomHost:
+    """A program that asks in many ways at once: it goes on behind any reply, by its name or with the whole history."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.states: list[tuple[list[Message], str]] = [([], "")]
+        """What was said until a reply, and the name of that."""
+        self.waiting: list[tuple[Exchange, list[Message]]] = []
+
+    def ask(self, capture: Capture, words: str, state: tuple[list[Message], str]) -> None:
+        said, name = state
+        by_name = bool(name) and self.random.random() < 0.6
+        asked = [user(words)] if by_name else [*said, user(words)]
+        self.waiting.append((send(capture, *asked, follows=name if by_name else ""), [*said, user(words)]))
+
+    def hear(self, number: int) -> tuple[Exchange, list[str]]:
+        """A reply comes; gives its exchange and everything that the model knows with it."""
+        exchange, said = self.waiting.pop(self.random.randrange(len(self.waiting)))
+        name = f"r{number}"
+        exchange.reply([Response(content=name, api_id=name)], usage=Metric(input_tokens=1, api_id=name))
+        self.states.append(([*said, assistant(name)], name))
+        return exchange, [message["content"] for message in self.states[-1][0]]
+
+
+def assert_known(session: Session, exchange: Exchange, known: list[str]) -> None:
+    """A conversation stands as the model knows it, unless the reply came too late."""
+    last = session[TranscriptEntry].latest()
+    if last is None or (last.metadata or {}).get("kind") != "late":
+        assert known == [message["content"] for message in session.transcript(exchange.conversation.agent_id)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_asked_at_once_each_reply_stands_behind_what_it_answers(tmp_path: Path, seed: int) -> None:
+    host, number = RandomHost(seed), 0
+    with Session(tmp_path / "a.jsonl", ack="os") as session:
+        capture = Capture(session, "test")
+        for _ in range(14):
+            if host.waiting and host.random.random() < 0.45:
+                number += 1
+                assert_known(session, *host.hear(number))
+            else:
+                host.ask(capture, f"u{host.random.randrange(3)}", host.random.choice(host.states[-4:]))
+        while host.waiting:
+            number += 1
+            assert_known(session, *host.hear(number))
+        assert number == sum(isinstance(event, Metric) for event in session.events())
+    with Session(tmp_path / "a.jsonl", ack="os") as session:
+        capture = Capture(session, "test")
+        for state in host.states[1:]:
+            number += 1
+            host.ask(capture, "more", state)
+            assert_known(session, *host.hear(number))
 
 
 def test_a_reply_that_the_host_sent_on_before_it_was_captured_is_there_once() -> None:

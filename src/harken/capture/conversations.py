@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakSet
 
-from harken.events import Error, Event, TranscriptEdit
+from harken.events import Error, Event, Metric, System, TranscriptEdit
 from harken.events.edits import Transcript, is_entry
 from harken.events.prints import (
     ByBeginning,
     CapturedConversation,
+    LastEntry,
     Print,
     RequestPlace,
     chain,
@@ -24,6 +25,8 @@ from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import CONVERSATION
 from harken.log import Session
 from harken.log.sources import agent_of, source_of
+
+from .late import LATE, told_aside
 
 EDIT = "transcript_edit"
 _SAID = (ENTRY, EDIT)
@@ -69,9 +72,15 @@ class Conversations:
 
     def _read_into(self, found: CapturedConversation) -> None:
         names: dict[str, list[str]] = {}
+        late: set[str] = set()
+        asked: dict[str, LastEntry] = {}
         events: list[Event] = []
         for line in self._lines_of(found.agent_id):
-            names.setdefault(str(line.get("message_id")), []).extend(_names(line))
+            message_id = str(line.get("message_id"))
+            if line.get("event_type") != Metric.kind:  # figures name their reply, and may come later
+                names.setdefault(message_id, []).extend(_names(line))
+            if any(about.get("kind") == LATE for about in _about(line)):
+                late.add(message_id)
             events += events_of(line)
         transcript = Transcript()
         entries = transcript.entries
@@ -86,7 +95,13 @@ class Conversations:
                 found.follow(entries.numbers)
             else:
                 found.say(new)
-            self.name(found, names.get(record[0].message_id, ()))
+            first = record[0]
+            if isinstance(first, System) and first.subtype == REQUEST:
+                asked[first.message_id] = found.last_entry
+            if first.message_id not in late:
+                self.name(found, names.get(first.message_id, ()))
+            elif isinstance(first.cause, str) and first.cause in asked:
+                self.name_late(found, names[first.message_id], asked[first.cause], first.message_id)
 
     def _heard(self, lines: Sequence[LogLine]) -> None:
         """Somebody else may log what an agent says and hears, and edit it."""
@@ -131,22 +146,34 @@ class Conversations:
             conversation.named(name)
             self.by_reply[name] = conversation
 
+    def name_late(
+        self, conversation: CapturedConversation, names: Iterable[str], behind: LastEntry, record: str
+    ) -> None:
+        """The provider's names for a reply that came when its conversation had gone on without it."""
+        for name in filter(None, names):
+            conversation.named_late(name, behind, record)
+            self.by_reply[name] = conversation
+
     def after(self, name: str) -> RequestPlace | None:
         """The conversation in which a reply of this name stands, cut back to it where it went on without it, or in
-        which it stood."""
+        which it stood. One that never stood is followed apart."""
         if (conversation := self.by_reply.get(name)) is None:
             return None
         if (length := conversation.replies.get(name)) is None:
-            is_known = bool(conversation.path_to(name))
-            return RequestPlace(conversation, 0, altered=True, back_to=name) if is_known else None
+            is_known, is_late = bool(conversation.path_to(name)), name in conversation.late
+            return RequestPlace(conversation, 0, altered=True, back_to=name, apart=is_late) if is_known else None
         return RequestPlace(conversation, 0, altered=length < len(conversation.chain), after=length)
 
     def said_before(self, place: RequestPlace) -> list[list[Event]]:
         """What a request follows that names a reply, read from the log: a conversation knows no words."""
         conversation = place.conversation
-        given = Transcript(event for line in self._lines_of(conversation.agent_id) for event in events_of(line))
-        entries = (given.entries.given[number] for number in conversation.numbers_before(place))
-        return [[one for one in entry.events if one.message_id == entry.head.message_id] for entry in entries]
+        events = [event for line in self._lines_of(conversation.agent_id) for event in events_of(line)]
+        given = Transcript(events).entries.given
+        entries = (given[number] for number in conversation.numbers_before(place))
+        said = [[one for one in entry.events if one.message_id == entry.head.message_id] for entry in entries]
+        if record := conversation.late.get(place.back_to):
+            said.append([event for one in events if one.message_id == record for event in told_aside(one)])
+        return said
 
     def find(self, prints: Sequence[Print]) -> RequestPlace | None:
         """The conversation that a request goes on with; None where it shares a beginning with none."""
@@ -193,10 +220,16 @@ class Conversations:
 
 def _names(line: LogLine) -> Iterator[str]:
     """The names that a provider gave to a reply, or to the conversation in which it stands."""
-    given = line.get(ENTRIES)
-    about = [one.get("metadata") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-    said = [one.get(key) for one in about if isinstance(one, dict) for key in ("response_id", "thread")]
+    said = [about.get(key) for about in _about(line) for key in ("response_id", "thread")]
     yield from (name for name in (line.get("api_id"), *said) if isinstance(name, str))
+
+
+def _about(line: LogLine) -> Iterator[dict[str, Any]]:
+    """The metadata of the entries that a line is."""
+    given = line.get(ENTRIES)
+    for one in given if isinstance(given, list) else ():
+        if isinstance(one, dict) and isinstance(about := one.get("metadata"), dict):
+            yield about
 
 
 def mark_missing(session: Session) -> None:

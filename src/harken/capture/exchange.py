@@ -170,7 +170,7 @@ class Capture:
             conversation = place.conversation
         shared = place.shared if place else 0
         if place is not None and place.apart:
-            self._log_again(conversation, place)
+            self._log_again(conversation, place, request.follows)
         elif place is not None and place.back_to:
             keep, again = conversation.go_back(place.back_to)
             self.log_cut(conversation, keep)
@@ -188,11 +188,12 @@ class Capture:
         end = place.shared if place is not None and place.late else None
         return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model, end=end)
 
-    def _log_again(self, conversation: CapturedConversation, place: RequestPlace) -> None:
-        """A conversation begins with what was said in another one."""
+    def _log_again(self, conversation: CapturedConversation, place: RequestPlace, name: str) -> None:
+        """A conversation begins with what was said in another one, until a reply of that name."""
         for said in Conversations.of(self.session).said_before(place):
             events = [event.replace(cause=None, substance=None) for event in said]
             self.log(conversation, events, [{} for _ in events])
+        Conversations.of(self.session).name(conversation, [name])
 
     def _log_messages(
         self,
@@ -341,9 +342,12 @@ class Exchange:
             message_id = self._log_reply(told, beside)
             for one in (usage, *also):
                 self._count(one, message_id)
+            names = {about.get("response_id"), *(event.api_id for event in events)}
+            told_names = [name for name in names if isinstance(name, str)]
             if place.stands or place.is_said:
-                names = {thread, about.get("response_id"), *(event.api_id for event in events)}
-                self._known.name(self.conversation, (name for name in names if isinstance(name, str)))
+                self._known.name(self.conversation, [thread, *told_names])
+            else:
+                self._known.name_late(self.conversation, told_names, self._place.behind, message_id)
         for event in events:
             if isinstance(event, ToolCall):
                 capture.calls[event.id] = event

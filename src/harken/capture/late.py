@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from harken.events import Event, Output
 from harken.events.prints import CapturedConversation, chain, print_of
-from harken.formats.transcript.events import draft_of, plain, plain_json
+from harken.formats.kit.jsonl import parse
+from harken.formats.transcript.entry import TranscriptEntry
+from harken.formats.transcript.events import EPOCH, draft_of, event_of, plain, plain_json
 
 LATE = "late"
 """The kind of an entry that came when its conversation had gone on without it."""
@@ -35,6 +37,7 @@ class PlaceOfReply:
     def __init__(self, conversation: CapturedConversation, end: int | None = None) -> None:
         """The request ends so many prints behind the beginning; where nothing is said, at the end of all."""
         self._conversation = conversation
+        self.behind = conversation.last_entry
         self._end = len(conversation.chain) if end is None else end
         self._link = conversation.chain[self._end - 1] if self._end else 0
 
@@ -67,3 +70,12 @@ def aside(events: Sequence[Event], beside: list[dict[str, Any]], *, is_said: boo
             about = {**said.pop("metadata", {}), "kind": LATE, **beside[at].get("metadata", {})}
             beside[at] = {**plain(said), **beside[at], "metadata": about}
     return found
+
+
+def told_aside(event: Event) -> list[Event]:
+    """What a reply said of which `aside` made an entry."""
+    if not isinstance(event, Output) or (said := parse(event.raw)) is None or said.get("role") != "assistant":
+        return []
+    fields = {name: said.get(name) for name in _FIELDS}
+    entry = TranscriptEntry(**{**fields, "content": str(said.get("content") or "")}, created_at=EPOCH)
+    return [event_of(entry).replace(api_id=event.api_id, index=event.index)]

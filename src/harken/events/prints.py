@@ -138,6 +138,15 @@ class RequestPlace(NamedTuple):
     """Whether another conversation begins with what the request follows, since a reply is awaited in this one."""
 
 
+class LastEntry(NamedTuple):
+    """The end of a conversation at some time."""
+
+    number: int
+    """Of the entry."""
+    link: int
+    """What stands for it and everything before it."""
+
+
 class _ComparedPart(NamedTuple):
     """What is compared of one event of an entry."""
 
@@ -173,8 +182,10 @@ class CapturedConversation:
         """The entries that were cut off last, by their first print."""
         self._before: dict[int, int] = {}
         """By the number of an entry, the one that it was said behind."""
-        self._names: dict[str, tuple[int, int]] = {}
-        """By the provider's names of replies: the entry that stood last, and its link."""
+        self._names: dict[str, LastEntry] = {}
+        """By the provider's names of replies: the entry that stood last."""
+        self.late: dict[str, str] = {}
+        """By the names of replies that are no part of it: the record of each, which came behind the entry so named."""
 
     @property
     def entries(self) -> int:
@@ -208,13 +219,24 @@ class CapturedConversation:
 
     def named(self, name: str) -> None:
         """The provider calls what was said last, or the whole conversation, by this name."""
+        self.late.pop(name, None)
         self.replies[name] = len(self.chain)
         if self.chain:
-            self._names[name] = next(reversed(self._standing), -1), self.chain[-1]
+            self._names[name] = self.last_entry
+
+    def named_late(self, name: str, behind: LastEntry, record: str) -> None:
+        """The provider calls a reply by this name that came to what ended with that entry, and is no part of this."""
+        self._names[name] = behind
+        self.late[name] = record
+
+    @property
+    def last_entry(self) -> LastEntry:
+        """Where the conversation ends now."""
+        return LastEntry(next(reversed(self._standing), -1), self.chain[-1] if self.chain else 0)
 
     def path_to(self, name: str) -> list[int]:
         """The numbers of the entries that stood when a reply got its name; none where that is not known."""
-        number, link = self._names.get(name, (-1, 0))
+        number, link = self._names.get(name, LastEntry(-1, 0))
         found: list[int] = []
         while number >= 0:
             found.append(number)
@@ -318,7 +340,7 @@ class CapturedConversation:
         self.cut(0)
         self.instructions, self.compactions = {}, set()
         self._given, self._standing, self._said_at, self._cut_off = [], {}, {}, {}
-        self._before, self._names = {}, {}
+        self._before, self._names, self.late = {}, {}, {}
 
     def cut(self, shared: int) -> tuple[int, int]:
         """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
