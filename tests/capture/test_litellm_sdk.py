@@ -58,9 +58,19 @@ def test_a_function_of_litellm_that_asks_no_model_stays_as_it_is(came: Came) -> 
     assert ["Hi.", "Hello."] == said(came["counted"])
 
 
+def test_several_conversations_at_once_are_captured_as_callbacks_tell_of_them(came: Came) -> None:
+    assert ["Go.", "Hello.", "Hello.", "Hi."] == sorted(content for content, _ in came["in_a_batch"]["entries"])
+
+
 def test_a_function_of_the_hosts_own_that_takes_no_names_of_calls_is_captured_once(came: Came) -> None:
     assert ["Hi.", "Hello.", "Go.", "Bye."] == said(came["own_function"])
     assert came["own_function"]["wire"] == came["own_function"]["captured"]
+
+
+def test_a_function_of_the_hosts_own_may_give_words_and_what_nobody_can_read_is_told(came: Came) -> None:
+    *told, (problem, about) = came["own_replies"]["entries"]
+    assert ["Hi.", "Hello.", "Go."] == [content for content, _ in told]
+    assert ("error", True) == (about["kind"], "Bye." in problem)
 
 
 def test_what_litellm_knows_of_a_reply_is_kept(came: Came) -> None:

@@ -77,6 +77,22 @@ def counted(capture: Any, how: Json) -> None:
     capture.completion(messages=[user("Hi.")], **how)
 
 
+@program([Say("Hello.")], [Say("Hello.")])
+def in_a_batch(capture: Any, how: Json) -> None:
+    batch = capture.wrap(litellm.batch_completion)
+    with capture:
+        assert 2 == len(batch(messages=[[user("Hi.")], [user("Go.")]], **how))
+
+
+@program([Say("Hello.")], [Say("Bye.")])
+def own_replies(capture: Any, how: Json) -> None:
+    def words(messages: list[Json]) -> Any:
+        return litellm.completion(messages=messages, **how).choices[0].message.content
+
+    capture.wrap(words)([user("Hi.")])
+    capture.wrap(lambda messages: [words(messages)])([user("Go.")])
+
+
 @program([Say("Hello.")], [Say("Bye.")])
 def own_function(capture: Any, how: Json) -> None:
     def ask(messages: list[Json]) -> Any:

@@ -76,6 +76,6 @@ def told_aside(event: Event) -> list[Event]:
     """What a reply said of which `aside` made an entry."""
     if not isinstance(event, Output) or (said := parse(event.raw)) is None or said.get("role") != "assistant":
         return []
-    fields = {name: said.get(name) for name in _FIELDS}
-    entry = TranscriptEntry(**{**fields, "content": str(said.get("content") or "")}, created_at=EPOCH)
+    fields: dict[str, Any] = {name: said.get(name) for name in _FIELDS}
+    entry = TranscriptEntry(**fields, created_at=EPOCH)
     return [event_of(entry).replace(api_id=event.api_id, index=event.index)]

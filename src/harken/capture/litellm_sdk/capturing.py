@@ -69,6 +69,8 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
         @wraps(function)
         def called(*args: Any, **options: Any) -> Any:
+            if api_of(_given(names, args, options)) is None:
+                return function(*args, **options)
             call, options = self._begin(names, args, options, is_named=is_named)
             token = _inside.set(True)
             try:
@@ -82,6 +84,8 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
         @wraps(function)
         async def called_later(*args: Any, **options: Any) -> Any:
+            if api_of(_given(names, args, options)) is None:
+                return await function(*args, **options)
             call, options = self._begin(names, args, options, is_named=is_named)
             return await self._awaited(call, function(*args, **options))
 
@@ -103,7 +107,7 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
     ) -> tuple[LiteLLMCall | None, dict[str, Any]]:
         """Log the request, and name the call where it takes a name, so that it is known again where LiteLLM tells of
         it."""
-        given = {**dict(zip(names, args, strict=False)), **options}
+        given = _given(names, args, options)
         api = api_of(given)
         call = self._calls.begin(api, given) if api is not None else None
         if not is_named:
@@ -228,6 +232,11 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
             litellm.input_callback.remove(self)
         self._told.close()
         self._calls.close()
+
+
+def _given(names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, by their names."""
+    return {**dict(zip(names, args, strict=False)), **options}
 
 
 def _is_litellms(function: Callable[..., Any]) -> bool:

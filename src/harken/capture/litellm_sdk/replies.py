@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harken.capture.exchange import CapturedRequest
-from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_response
+from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_response, unreadable
 from harken.capture.openai_sdk.requests import chat_request, responses_request
 from harken.capture.openai_sdk.streams import WholeReply, join_chunks, join_events
 from harken.events import Metric
@@ -43,8 +43,14 @@ CHAT = SpokenApi("messages", chat_request)
 RESPONSES = SpokenApi("input", responses_request)
 APIS = {"completion": CHAT, "acompletion": CHAT, "responses": RESPONSES, "aresponses": RESPONSES}
 
-NO_CONVERSATION = frozenset({"embedding", "aembedding", "moderation", "amoderation", "speech", "aspeech"})
-"""Functions of LiteLLM's that take an `input` as well."""
+NO_CONVERSATION = frozenset(
+    {
+        "embedding", "aembedding", "moderation", "amoderation", "speech", "aspeech",
+        "anthropic_messages", "aanthropic_messages",
+    }
+)  # fmt: skip
+"""Functions of LiteLLM's that take an `input` or `messages` as well, and hold no conversation of ours: the last ones
+speak a third API."""
 
 
 def _is_setting(key: str, arguments: Mapping[str, Any]) -> bool:
@@ -53,8 +59,9 @@ def _is_setting(key: str, arguments: Mapping[str, Any]) -> bool:
 
 def api_of(arguments: Mapping[str, Any]) -> SpokenApi | None:
     """The API that a call is of; None where it is no conversation."""
-    if arguments.get("messages") is not None:
-        return CHAT
+    if (messages := arguments.get("messages")) is not None:
+        several = isinstance(messages, list) and any(isinstance(one, list) for one in messages)
+        return None if several else CHAT  # several conversations at once are calls of their own
     return RESPONSES if arguments.get("input") is not None else None
 
 
@@ -75,6 +82,10 @@ def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
     hidden = {**_mapping(getattr(response, "_hidden_params", None))}
     hidden |= {key: told[key] for key in ("cache_hit", "response_cost") if told.get(key) is not None}
     body = _record(response)
+    if isinstance(response, str):  # a function of the host's own may give the words alone
+        body = {"choices": [{"message": {"role": "assistant", "content": response}}]}
+    elif not body.keys() & {"choices", "output"}:
+        return unreadable(str(response).encode("utf-8", "replace"))
     if usage := _record(getattr(response, "usage", None)):  # by itself: it may be of another class than is declared
         body["usage"] = usage
     found = _told(_read(WholeReply(body, whole=True)), hidden)
