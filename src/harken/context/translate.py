@@ -31,8 +31,7 @@ from harken.errors import BadRequest
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.tally import ATTACHED
 from harken.formats import Format, Loss, Written, get, runtime_notices
-from harken.formats.base import identity
-from harken.formats.kit.one_agent import speaker_of
+from harken.formats.base import identity, speaker_of
 from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.store.base import Commit, Store
 
@@ -211,8 +210,7 @@ def _shortened(
 
 
 def _of_one_agent(pieces: Sequence[Piece]) -> list[list[Event]]:
-    """What each piece says. A conversation as it stands is what one agent knows: what was handed down to it is its own,
-    whoever said it first."""
+    """What each piece says. What was handed down to an agent is its own, whoever said it first."""
     read = [piece.events() for piece in pieces]
     if len(pieces) == 1 or not all(piece.current for piece in pieces):
         return read

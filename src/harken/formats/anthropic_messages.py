@@ -13,13 +13,12 @@ from harken.errors import BadRecord
 from harken.events import Event, Output, System
 from harken.events.base import clean
 
-from .base import Format, Written
+from .base import Format, Written, of_one_agent
 from .claude_code.records import by_text
 from .kit.anthropic import BLOCKS, Block, assistant_event, user_events
 from .kit.anthropic_writing import Said, arrange
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
-from .kit.one_agent import of_one_agent
 
 INSTRUCTIONS = "instructions"
 """The subtype under which a system message is an event."""

@@ -15,11 +15,10 @@ import orjson
 from harken.events import Error, Event, Image, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts
 from harken.events.messages import is_redacted
-from harken.formats.base import Loss
+from harken.formats.base import Loss, of_one_agent
 
 from .anthropic import PDF, Block
-from .one_agent import OTHER_AGENTS, WHY_OTHERS, of_one_agent
-from .openai import is_openai
+from .openai import OTHER_AGENTS, WHY_OTHERS, is_openai
 
 STAND_IN = "No result of this call was recorded."
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")

@@ -19,6 +19,8 @@ CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "too
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 SERVED = frozenset({"web_search_call", "image_generation_call"})
 """Calls the provider answers within its own response."""
+OTHER_AGENTS, WHY_OTHERS = "records of other agents", "a context holds what one agent knew"
+"""What writers of one agent's conversation leave out of several."""
 SEALED = frozenset({"compaction", "compaction_summary", "context_compaction"})
 """A summary only the provider can read."""
 ITEMS = CALLS | OUTPUTS | SERVED | SEALED | {"message", "reasoning", "agent_message", "ghost_snapshot"}

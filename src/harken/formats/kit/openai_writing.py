@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, split_parts
-from harken.formats.base import Loss
+from harken.formats.base import Loss, of_one_agent
 
 from .anthropic import PDF
 from .jsonl import Record, parse
-from .one_agent import OTHER_AGENTS, WHY_OTHERS, of_one_agent
-from .openai import MCP, SCREEN, SEALED, dump, is_openai, text_of, url_of
+from .openai import MCP, OTHER_AGENTS, SCREEN, SEALED, WHY_OTHERS, dump, is_openai, text_of, url_of
 
 ABORTED = "aborted"
 """The output of a call that was never answered."""

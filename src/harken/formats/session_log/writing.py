@@ -156,12 +156,9 @@ def _thinking(data: LogLine, event: Thinking) -> None:
         data["thinking"] = event.content
         return
     thoughts = [{"content": before}] if isinstance(before, str) else before or []
-    thought: LogLine = {"content": event.content}
-    if event.signature:
-        thought["signature"] = event.signature
-    if event.redacted is not None:
-        thought["redacted"] = event.redacted
-    data["thinking"] = [*thoughts, thought]
+    more = {"signature": event.signature or None, "redacted": event.redacted}
+    known = {key: value for key, value in more.items() if value is not None}
+    data["thinking"] = [*thoughts, {"content": event.content, **known}]
 
 
 def _response(data: LogLine, event: Response) -> None:
