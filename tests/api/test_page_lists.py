@@ -85,6 +85,18 @@ class TestLanes:
         assert [("prompt", "p2"), ("compaction", "k1"), ("prompt", "p3")] == marks[4:]
         assert (4, 3) == (lane.calls, lane.failed)
 
+    def test_a_call_that_another_record_tells_again_is_one(self, tmp_path: Path) -> None:
+        records = working_day()
+        again = [record | {"uuid": f"{record['uuid']}-again"} for record in records if record["uuid"] in ("a1", "a2")]
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([write_session(tmp_path, [*records, *again], SESSION)]))
+            (row,) = ask(repo, "sessions_page").rows
+
+            (lane,) = ask(repo, "lanes", session=SESSION).lanes
+
+        assert (4, 3) == (row.calls, row.failed)
+        assert (row.calls, row.failed) == (lane.calls, lane.failed)
+
     def test_a_pause_of_more_than_five_minutes_can_be_folded(self, repo: Repo) -> None:
         found = ask(repo, "lanes", session=SESSION)
 

@@ -362,3 +362,18 @@ def test_while_the_index_is_made_the_page_says_so_and_goes_on_by_itself(
     with page.expect_response(lambda answer: answer.url.endswith(f"/{operation}")):
         pass
     expect(page.locator(".banner")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", ["/", "/sessions", "/s/{sub_agents}?v=lanes"])
+def test_a_part_of_the_store_that_cannot_be_read_is_told_of_wherever_it_is_missing(
+    visit: Visit, path: str, sessions: dict[str, str]
+) -> None:
+    def damaged(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "damaged": 3})
+
+    for operation in ("home", "sessions_page", "lanes"):
+        visit.page.route(f"**/api/v1/{operation}", damaged)
+    page = visit.open(path.format(**sessions))
+    expect(page.locator(".banner")).to_contain_text("3 parts of the store cannot be read")
+    expect(page.locator(".banner")).to_contain_text("harken fsck")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -143,7 +143,19 @@ def moments(index: StoreIndex, places: Iterable[ToldPlace], *, copied: bool = Tr
             rows += index.query(_COPIED, (place.number,))
         several = map(IndexedMoment._make, rows)
         found += (_of_sub_agent(one, place.own) if place.own else one for one in several if place.holds(one.agent))
-    return sorted(found, key=_number)
+    return list(_once(sorted(found, key=_number)))
+
+
+def _once(happened: Iterable[IndexedMoment]) -> Iterator[IndexedMoment]:
+    """Without calls that another record tells again, by the rule of the totals."""
+    seen: set[tuple[str, str, int, int]] = set()
+    for moment in happened:
+        if moment.role == "call" and moment.call and moment.time is not None:
+            told = (moment.agent, moment.call, moment.time, moment.event)
+            if told in seen:
+                continue
+            seen.add(told)
+        yield moment
 
 
 def _of_sub_agent(moment: IndexedMoment, agent: str) -> IndexedMoment:

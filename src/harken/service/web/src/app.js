@@ -13,7 +13,7 @@ import { State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
 import { lazily } from "./lazily.js";
-import { plural } from "./words.js";
+import { plural, shown } from "./words.js";
 import { Home } from "./views/home.js";
 import { Sessions } from "./views/sessions.js";
 import { Session } from "./views/session.js";
@@ -75,7 +75,11 @@ function Trouble() {
 
 /** Why numbers and lists are not complete yet. */
 function Indexing() {
-  const { behind, stale, told } = indexing.value;
+  const { behind, stale, told, damaged, problem } = indexing.value;
+  if (problem || damaged) {
+    const what = problem ? `The index cannot follow the store: ${shown(problem)}.` : `${plural(damaged, "part")} of the store cannot be read.`;
+    return html`<div class="banner" role="status"><b>${what}</b> Lists, numbers and search lack it; <code>harken fsck</code> says what is lost.</div>`;
+  }
   if (!told) return null;
   const left = behind ? `${plural(behind, "change")} of the store to go` : `${plural(stale, "session")} to count`;
   return html`<div class="banner quiet" role="status"><b>The index is being made: ${left}.</b> Lists, numbers and search are complete when it is done. This page goes on by itself.</div>`;

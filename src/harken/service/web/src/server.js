@@ -102,19 +102,20 @@ const LONG = 4000; // milliseconds after which a little that is missing is told,
 
 /** What the index lacks, as the last answer that depends on it says; since when it has lacked something; and whether that
  * is worth telling: a session that grows is behind for a moment only. What was told once is told until nothing is missing. */
-export const indexing = signal({ behind: 0, stale: 0, since: 0, told: false });
+export const indexing = signal({ behind: 0, stale: 0, since: 0, told: false, damaged: 0, problem: "" });
 
 /** How much of the store an answer was made without. */
 export const lackOf = (answer) => (answer?.behind || 0) + (answer?.stale || 0);
 
 function noteIndex(answer) {
   if (!answer || typeof answer.behind !== "number") return answer;
-  const { behind, stale } = answer;
+  const { behind, stale, damaged = 0, problem = "" } = answer;
   const before = indexing.value;
   const lack = lackOf(answer);
   const since = lack ? before.since || Date.now() : 0;
   const told = lack > 0 && (before.told || lack >= MUCH || Date.now() - since >= LONG);
-  if (lack || before.since) indexing.value = { behind, stale, since, told };
+  const isNews = damaged !== before.damaged || problem !== before.problem;
+  if (lack || before.since || isNews) indexing.value = { behind, stale, since, told, damaged, problem };
   return answer;
 }
 

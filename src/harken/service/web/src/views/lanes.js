@@ -27,7 +27,7 @@ export function Lanes({ page, version }) {
   if (!whole) return html`<${Loading} what="the lanes" />`;
   if (!whole.lanes.length || !whole.first) {
     return html`<${State} title="Nothing here has a time" actions=${html`<a class="button primary" href=${sessionAddress(page.session)}>Read the transcript</a>`}>
-      <p>Lanes show when each agent did what. ${whole.behind ? "The index has not read this session yet; this page asks again when it has." : "No record of this session says when it was made."}</p><//>`;
+      <p>Lanes show when each agent did what. ${whole.behind ? "The index has not read this session yet; this page asks again when it has." : whole.damaged || whole.problem ? "The index could not read all of the store, so it may know nothing of this session." : "No record of this session says when it was made."}</p><//>`;
   }
   return html`<${Timeline} page=${page} whole=${whole} />`;
 }
