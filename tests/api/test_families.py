@@ -67,6 +67,17 @@ class TestSubAgentsWithoutTheirSession:
         assert [wanted] == [row.session for row in found.rows]
         assert [True] == [bool(row.found) for row in found.rows]
 
+    def test_what_is_found_leads_to_the_one_that_said_it(self, orphans: Repo) -> None:
+        (wanted,) = (row for row in orphans.sessions() if row.title.startswith("SUB-TWO"))
+
+        (hit, *_) = ask(orphans, "search", query='"The report of SUB-TWO"')
+        (row,) = ask(orphans, "sessions_page", query='"The report of SUB-TWO"').rows
+
+        assert (wanted.session, wanted.title, wanted.runtime) == (hit.session, hit.title, hit.runtime)
+        assert wanted.session == row.found[0].session
+        assert hit.message_id == ask(orphans, "transcript_row", session=hit.session, id=hit.message_id).id
+        assert hit.commit == orphans.commit(hit.ref).short
+
     def test_their_calls_are_those_of_statistics(self, orphans: Repo) -> None:
         *_, total = ask(orphans, "usage", by=("session",))
 

@@ -230,11 +230,13 @@ def _score(one: Candidate, present: int) -> float:
 
 
 _HIT = """
-SELECT coalesce(s.session, ''), coalesce(s.runtime, ''), coalesce(s.project, ''), coalesce(s.title, ''),
-  coalesce(m.agent, s.agent, ''), m.role, coalesce(m.tool, ''), coalesce(m.model, ''), m.time,
-  lower(coalesce(hex(c."commit"), '')), coalesce(m.record, ''), m.n, m.event, m.size, m.sum, c."end"
-FROM messages m LEFT JOIN sessions s ON s.n = m.session LEFT JOIN commits c ON c.n = m."commit" WHERE m.n IN
+SELECT coalesce(o.session, s.session, ''), coalesce(o.runtime, s.runtime, ''), coalesce(o.project, s.project, ''),
+  coalesce(o.title, s.title, ''), coalesce(m.agent, s.agent, ''), m.role, coalesce(m.tool, ''), coalesce(m.model, ''),
+  m.time, lower(coalesce(hex(c."commit"), '')), coalesce(m.record, ''), m.n, m.event, m.size, m.sum, c."end"
+FROM messages m LEFT JOIN sessions s ON s.n = m.session LEFT JOIN commits c ON c.n = m."commit"
+LEFT JOIN sessions o ON s.runtime IS NULL AND o.session = s.session || '/' || m.agent WHERE m.n IN
 """
+"""What a sub-agent said whose session is not in the store is its own."""
 
 
 def _details(index: StoreIndex, best: Sequence[Ranked], asked: SessionChoice | None) -> list[tuple[Hit, MessagePlace]]:
