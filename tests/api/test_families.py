@@ -102,6 +102,18 @@ class TestSubAgentsWithoutTheirSession:
         assert (0, 0) == (found.sessions, found.agents)
 
 
+def test_a_sub_agent_that_is_looked_at_alone_says_by_which_call_it_was_made(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([FOLDER / "claude-code-2.1.325" / "parallel-agents"]))
+        (top,) = (row.session for row in repo.sessions() if not row.parent)
+        _, *below = ask(repo, "lanes", session=top).lanes
+
+        for lane in below:
+            (alone,) = ask(repo, "lanes", session=lane.session).lanes
+            assert alone.told is not None
+            assert (lane.told, lane.calls) == (alone.told, alone.calls)
+
+
 class TestSubAgentsWithNamesOfTheirOwn:
     def test_each_has_a_lane_with_what_it_called(self, threads: Repo) -> None:
         (top,) = (row for row in threads.sessions() if not row.parent)

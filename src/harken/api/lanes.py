@@ -185,7 +185,7 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
     places = told_places(index, [member(each) for each in (row, *below)])
     happened = moments(index, places)
     by_call: dict[str, list[IndexedMoment]] = {}
-    for moment in happened:
+    for moment in _around(index, places, happened):
         if moment.call:
             by_call.setdefault(moment.call, []).append(moment)
     steps = lane_steps(happened, foldings(index, places))
@@ -210,6 +210,15 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         at_once=drawing.at_once(several),
         makers={each.session: repo.chains.maker(each) for each in (row, *below) if each.parent},
     )
+
+
+def _around(
+    index: StoreIndex, places: Sequence[ToldPlace], happened: Sequence[IndexedMoment]
+) -> Sequence[IndexedMoment]:
+    """What happened, and where only some agents of a session are meant, what the others did: one of them made these."""
+    if all(place.only is None for place in places):
+        return happened
+    return moments(index, {place.number: place._replace(only=None) for place in places}.values())
 
 
 def _told(index: StoreIndex, sql: str, place: ToldPlace) -> list[tuple[Any, ...]]:
