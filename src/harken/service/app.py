@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from . import openapi, operations
 from .answering import AnswerSlots, AnswerStream, Workers, as_lines, decode, encode, last_line
 from .artifacts import ArtifactRoutes
 from .events import FeedService, StoreFollower, until_gone
-from .first_answers import PageService, Question
+from .first_answers import PageService, Question, load_modules
 from .guard import RequestGuard, cookie_name
 from .metrics import AccessLog, ServiceMetrics
 from .operations import READ, SERVED
@@ -70,6 +71,7 @@ class ServiceApp:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self.follower.start()
+        threading.Thread(target=load_modules, name="harken-loading", daemon=True).start()
         try:
             yield
         finally:

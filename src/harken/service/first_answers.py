@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from harken.errors import HarkenError
 
-from .operations import SERVED, may
+from .operations import SERVED, function_of, may
 from .page import INDEX, file_of, page_file, read_file
 from .settings import Visitor
 
@@ -37,6 +37,15 @@ def first_questions(path: str, params: Mapping[str, str]) -> list[Question]:
     head: Question = ("session_page", {"session": session, "soon": not is_elsewhere})
     rows: Question = ("transcript", {"session": session, "start": 0, "count": FIRST_ROWS, "soon": not is_jump})
     return [head] if is_elsewhere else [head, rows]
+
+
+def load_modules() -> None:
+    """Load what the first answers are made with, so that nobody who asks waits for it."""
+    import harken.index.session_figures
+    import harken.views.transcript  # noqa: F401
+
+    for name, _ in first_questions("/s/any", {}):
+        function_of(name)
 
 
 class PageService:
