@@ -20,7 +20,7 @@ from . import sql, values
 from .blobs import SqliteBlobs, readable, span
 from .connections import PooledConnection
 from .db import FSCK, Row, all_checked, checked
-from .kept import KeptRows, SavedSessions
+from .kept import KeptRows, SavedSessions, steps_of
 from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
@@ -38,22 +38,6 @@ def full_name(id: bytes, seal: bytes, twin: int) -> str:
 def parent_of(number: int, fork: int | None) -> int | None:
     """The row number of a commit's parent: what its row says, else the row before it in its chain."""
     return number - 1 if fork is None and number & 0xFFFFFFFF else fork
-
-
-def steps_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[WalkStep]:
-    """Commits as materialize needs them, in one expression since they are many; the rows have been checked."""
-    return [
-        WalkStep(
-            id.hex() + seal.hex() if twin else id.hex(),
-            artifact.hex(),
-            origins[origin][2],
-            origins[origin][1],
-            messages,
-            tokens,
-            approximate == 1,
-        )
-        for _, id, seal, twin, _, _, artifact, _, origin, _, messages, tokens, approximate, _ in rows
-    ]
 
 
 def commit_of(row: Row, names: Names, origin: Row, principal: Row) -> Commit:
@@ -292,14 +276,15 @@ class SqliteCommits(SqliteBlobs):
         """`chain` without the facts that only people need."""
         ends, walked = frozenset(stop), list[WalkStep]()
         for rows in self._scan(commit, limit):
-            steps = self._steps(rows)
+            steps = self.steps(rows)
             stopped = _first_of(steps, ends)
             walked += steps[:stopped]
             if stopped is not None:
                 break
         return walked
 
-    def _steps(self, rows: Sequence[Row]) -> list[WalkStep]:
+    def steps(self, rows: Sequence[Row]) -> list[WalkStep]:
+        """Rows of a walk as its steps, when they are checked."""
         sound = all_checked("commits", rows, beside=3)
         kinds = self.interned_rows("origins", {row[8] for row in sound})
         with readable():
@@ -308,25 +293,11 @@ class SqliteCommits(SqliteBlobs):
         return steps
 
     def beginning(self, commit: str, count: int) -> list[WalkStep]:
-        """The root of a walk and what comes next: each chain that the walk passes is looked at where it begins."""
+        """The root of a walk and what comes next."""
+        from .beginning import first_steps  # few ever need it
+
         self._see_own_writes()
-        number: int | None = self.number(commit)
-        passed: list[tuple[int, int]] = []
-        while number is not None:
-            first = number >> 32 << 32
-            fork = self.db.all(sql.LAST_FORK, (first, number))[0][0]
-            passed.append((first if fork is None else fork, number))
-            number = None if fork is None else parent_of(fork, self.rows_at("commits", sql.COMMITS_AT, [fork])[0][5])
-        found: list[WalkStep] = []
-        for first, last in reversed(passed):
-            wanted = min(count - len(found), last - first + 1)
-            if wanted <= 0:
-                break
-            rows = self.db.all(sql.BEGINNING, (first, last, wanted))
-            if [row[0] for row in rows] != list(range(first, first + wanted)):
-                raise Corrupt(f"chain {first >> 32} has a hole", hint=FSCK)
-            found += self._steps(rows)
-        return found
+        return first_steps(self, self.number(commit), count)
 
     def _note_places(self, artifacts: Sequence[str], rows: Sequence[Row]) -> None:
         """Where the bytes of a walk lie, for `get_many`: likely asked for next."""

@@ -18,16 +18,17 @@ import { Home } from "./views/home.js";
 import { Sessions } from "./views/sessions.js";
 import { Session } from "./views/session.js";
 import { Commits } from "./views/commits.js";
-import { Search } from "./views/search.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/stats.css";
 import "./styles/documents.css";
+import "./styles/search.css";
 
-// Most people open neither on most days: they are fetched when they are asked for. Their styles come with the rest.
+// Most people open none of these on most days: they are fetched when they are asked for. Their styles come with the rest.
 const Stats = lazily(() => import("./views/stats.js").then((view) => view.Stats));
 const Documents = lazily(() => import("./views/documents.js").then((view) => view.Documents));
+const Search = lazily(() => import("./views/search.js").then((view) => view.Search));
 
 /** page, words, icon, view */
 const PAGES = [
