@@ -23,7 +23,7 @@ from . import openapi, operations
 from .answering import AnswerSlots, AnswerStream, Workers, as_lines, decode, encode, last_line
 from .artifacts import ArtifactRoutes
 from .events import FeedService, StoreFollower, until_gone
-from .first_answers import PageService, Question, load_modules
+from .first_answers import PageQuestion, PageService, load_modules
 from .guard import RequestGuard, cookie_name
 from .metrics import AccessLog, ServiceMetrics
 from .operations import READ, SERVED
@@ -119,7 +119,7 @@ class ServiceApp:
 
         return endpoint
 
-    async def _first_answers(self, questions: list[Question], visitor: Visitor) -> list[bytes]:
+    async def _first_answers(self, questions: list[PageQuestion], visitor: Visitor) -> list[bytes]:
         """The answers to several questions, one after the other: they need the same things."""
         asked = [
             (operations.function_of(name), self._asked(name, encode(request), visitor)) for name, request in questions

@@ -22,28 +22,25 @@ from .settings import Visitor
 
 FIRST_ROWS = 40
 """Rows that fill a window; `transcript.js` asks for as many."""
-Question = tuple[str, dict[str, object]]
-Asker = Callable[[list[Question], Visitor], Awaitable[list[bytes]]]
+PageQuestion = tuple[str, dict[str, object]]
+Asker = Callable[[list[PageQuestion], Visitor], Awaitable[list[bytes]]]
 _END = b"</body>"
 
 
-def first_questions(path: str, params: Mapping[str, str]) -> list[Question]:
+def first_questions(path: str, params: Mapping[str, str]) -> list[PageQuestion]:
     """What the page at an address asks for before it shows anything, word for word: it takes no other answer."""
     session = "/".join(part for part in path.removeprefix("/s/").split("/") if part) if path.startswith("/s/") else ""
     if not session:
         return []
     is_elsewhere = bool(params.get("v"))
     is_jump = bool(params.get("e") or params.get("q"))
-    head: Question = ("session_page", {"session": session, "soon": not is_elsewhere})
-    rows: Question = ("transcript", {"session": session, "start": 0, "count": FIRST_ROWS, "soon": not is_jump})
+    head: PageQuestion = ("session_page", {"session": session, "soon": not is_elsewhere})
+    rows: PageQuestion = ("transcript", {"session": session, "start": 0, "count": FIRST_ROWS, "soon": not is_jump})
     return [head] if is_elsewhere else [head, rows]
 
 
 def load_modules() -> None:
     """Load what the first answers are made with, so that nobody who asks waits for it."""
-    import harken.index.session_figures
-    import harken.views.transcript  # noqa: F401
-
     for name, _ in first_questions("/s/any", {}):
         function_of(name)
 
@@ -70,7 +67,7 @@ class _PageWithAnswers(Response):
 
     media_type = "text/html"
 
-    def __init__(self, ask: Asker, asked: list[Question], visitor: Visitor) -> None:
+    def __init__(self, ask: Asker, asked: list[PageQuestion], visitor: Visitor) -> None:
         super().__init__(headers={"cache-control": "no-store"})
         del self.headers["content-length"]
         self._ask, self._asked, self._visitor = ask, asked, visitor
@@ -86,8 +83,8 @@ class _PageWithAnswers(Response):
         await send({"type": "http.response.body", "body": told + end + rest, "more_body": False})
 
 
-def answers_element(asked: list[Question], answers: list[bytes]) -> bytes:
-    """Questions and their answers as an element of the page."""
+def answers_element(asked: list[PageQuestion], answers: list[bytes]) -> bytes:
+    """PageQuestions and their answers as an element of the page."""
     told = [
         b'{"operation":%b,"request":%b,"answer":%b}' % (*map(msgspec.json.encode, one), answer)
         for one, answer in zip(asked, answers, strict=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def first_steps(commits: SqliteCommits, number: int | None, count: int) -> list[WalkStep]:
-    """The first steps of the walk from the commit of this row: each chain that it passes is looked at where it begins."""
+    """The first steps of the walk from the commit of this row: each chain that it passes is looked at where it
+    begins."""
     from .commits import parent_of
 
     passed: list[tuple[int, int]] = []

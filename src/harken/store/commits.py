@@ -20,7 +20,7 @@ from . import sql, values
 from .blobs import SqliteBlobs, readable, span
 from .connections import PooledConnection
 from .db import FSCK, Row, all_checked, checked
-from .kept import KeptRows, SavedSessions, steps_of
+from .kept import KeptRows, SavedSessions
 from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
@@ -288,7 +288,7 @@ class SqliteCommits(SqliteBlobs):
         sound = all_checked("commits", rows, beside=3)
         kinds = self.interned_rows("origins", {row[8] for row in sound})
         with readable():
-            steps = steps_of(sound, kinds)
+            steps = sql.steps_of(sound, kinds)
         self._note_places([step.artifact for step in steps], rows)
         return steps
 

@@ -5,12 +5,10 @@ Only what is committed is kept: inside a transaction nothing is, since it may be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from .db import Row
-from .values import SessionRow, WalkStep
+from .values import SessionRow
 
 SavedSessions = dict[str | bytes, tuple[Row, SessionRow]]
 """Sessions by their ids: the row as it was written, its sum included, and what it says."""
@@ -33,19 +31,3 @@ class KeptRows(msgspec.Struct):
     sessions: SavedSessions = {}
     watchwords: tuple[Row, ...] | None = None
     """Of secrets that are not let in, and of erasures; None before anybody has looked."""
-
-
-def steps_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[WalkStep]:
-    """Commits as materialize needs them, in one expression since they are many; the rows have been checked."""
-    return [
-        WalkStep(
-            id.hex() + seal.hex() if twin else id.hex(),
-            artifact.hex(),
-            origins[origin][2],
-            origins[origin][1],
-            messages,
-            tokens,
-            approximate == 1,
-        )
-        for _, id, seal, twin, _, _, artifact, _, origin, _, messages, tokens, approximate, _ in rows
-    ]
