@@ -287,8 +287,11 @@ class SqliteCommits(SqliteBlobs):
         """Rows of a walk as its steps, when they are checked."""
         sound = all_checked("commits", rows, beside=3)
         kinds = self.interned_rows("origins", {row[8] for row in sound})
-        with readable():
-            steps = sql.steps_of(sound, kinds)
+        with readable():  # in one expression, since they are many
+            steps = [
+                WalkStep(id.hex() + seal.hex() if twin else id.hex(), art.hex(), kinds[o][2], kinds[o][1], m, t, a == 1)
+                for _, id, seal, twin, _, _, art, _, o, _, m, t, a, _ in sound
+            ]
         self._note_places([step.artifact for step in steps], rows)
         return steps
 

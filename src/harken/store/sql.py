@@ -6,11 +6,6 @@ seen, all in one transaction; which steps it has seen is written in its table `m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from .values import WalkStep
-
 APPLICATION_ID = 0x48524B4E  # "HRKN"
 
 SCHEMA = """
@@ -329,19 +324,3 @@ def _after(prefix: str) -> str | bytes:
         return b""  # bytes, even none, come after all text
     following = ord(cut[-1]) + 1
     return cut[:-1] + chr(0xE000 if following == 0xD800 else following)
-
-
-def steps_of(rows: Sequence[tuple[Any, ...]], origins: dict[int, tuple[Any, ...]]) -> list[WalkStep]:
-    """Commits as materialize needs them, in one expression since they are many; the rows have been checked."""
-    return [
-        WalkStep(
-            id.hex() + seal.hex() if twin else id.hex(),
-            artifact.hex(),
-            origins[origin][2],
-            origins[origin][1],
-            messages,
-            tokens,
-            approximate == 1,
-        )
-        for _, id, seal, twin, _, _, artifact, _, origin, _, messages, tokens, approximate, _ in rows
-    ]
