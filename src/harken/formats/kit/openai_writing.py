@@ -91,7 +91,7 @@ class _Composer:
 
     def take(self, event: Event) -> None:
         if self._native and event.api_id.startswith(SCREEN):
-            self._lose("message that only the screen has")
+            self.lose("message that only the screen has")
             return
         match event:
             case Prompt():
