@@ -155,8 +155,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
     names_as: str = ""
-    """The format that keeps the same records under the same names, where a program goes on in it with a file of this
-    one; empty where none does."""
+    """The format in which a program goes on with a file of this one, under the same names; empty where none does."""
     unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name or place to what `shared_names` calls the record where it has no name, or nothing. Left out
     where no program names the records of an older file afterwards: then nobody looks for such."""
