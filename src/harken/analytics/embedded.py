@@ -5,7 +5,7 @@ Of the two reports that in the sub-agent's own records counts. It may lack the m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -36,21 +36,6 @@ def with_models(records: list[SessionRecord], models: Mapping[str, str]) -> list
         return event
 
     return [msgspec.structs.replace(each, events=[known(event) for event in each.events]) for each in records]
-
-
-def own_messages(records: Iterable[SessionRecord]) -> set[str]:
-    """By which the requests are known that records tell of as their own."""
-    return {metric.api_id for metric in _metrics(records) if metric.scope != EMBEDDED and metric.api_id}
-
-
-def without_embedded(records: Iterable[SessionRecord], told: Collection[str]) -> list[SessionRecord]:
-    """The records without the reports of requests that their own agents tell of."""
-
-    def is_own(event: Event) -> bool:
-        return not (isinstance(event, Metric) and event.scope == EMBEDDED and event.api_id in told)
-
-    kept = (msgspec.structs.replace(each, events=list(filter(is_own, each.events))) for each in records)
-    return [each for each in kept if each.events]
 
 
 def _metrics(records: Iterable[SessionRecord]) -> Iterable[Metric]:

@@ -10,7 +10,7 @@ import msgspec
 
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
-from harken.analytics.embedded import embedded_models, own_messages, with_models, without_embedded
+from harken.analytics.embedded import embedded_models, with_models
 from harken.analytics.prices import PriceList, packaged
 from harken.analytics.spending import PriceSum, price_of
 from harken.analytics.usage import UsageRow, usage_rows
@@ -162,27 +162,23 @@ class _Counting:
         if not agents or not self._with_agents:
             self.total.add(records)
             return own
+        alone = _figures(top, without_cost(records, of_process=True), self._prices) if pays else own
         together = SessionTotals(with_carried=True)
         self._add(records, together)
         rows = usage_rows(records)
         embedded = embedded_models(records)
-        if not embedded and not pays:
-            records = []  # long ones need not be held all at once
+        del records  # long ones need not be held all at once
         counted: list[SessionFigures] = []
-        told: set[str] = set()
         paid_for = False
         for agent in agents:
             if (found := self._read(store, agent)) is not None:
                 found = with_models(found, embedded)
-                told |= own_messages(found) & embedded.keys()
                 counted.append(_figures(agent, found, self._prices))
                 rows += usage_rows(found)
                 if pays and not tells_process_cost(found):
                     paid_for, found = True, without_cost(found, of_process=False)
                 self._add(found, together)
-        if told or paid_for:
-            records = without_cost(records, of_process=True) if paid_for else records
-            own = _figures(top, without_embedded(records, told), self._prices)
+        own = alone if paid_for else own
         unknown = 0 if paid_for else sum(each.unknown_costs for each in (own, *counted))
         figures = together.figures()
         return msgspec.structs.replace(
