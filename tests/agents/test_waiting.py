@@ -16,7 +16,7 @@ import pytest
 import harken
 from harken import load_session
 from harken.agents import Agent, Call, Hook, HookAgent, Moment, Reply, Request, ScriptedModel, wake
-from harken.agents.entries import Window, for_model
+from harken.agents.entries import Asker, Window, for_model
 from harken.agents.models import tool_call
 from harken.agents.tools import LoopLock
 from harken.errors import ModelFailed
@@ -285,7 +285,7 @@ def test_a_message_with_usage_does_not_let_its_calls_pass_after_a_crash(tmp_path
         {"message_id": "m3", "agent_id": "a", "event_type": "error", "cause": "m1"},
     ]
 
-    assert not Window.since(lines_, "a", "m1").began("m1")
+    assert not Window.since(lines_, "a", Asker("m1")).began("m1")
 
 
 async def _woken(agent: Agent) -> str:

@@ -9,7 +9,7 @@ from .hooks import Hook, HookAgent, Moment, hook
 from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, open_model
 from .pool import AgentPool
-from .tools import Answer, Call, Tool, make_tool
+from .tools import Answer, Call, Tool, make_tool, tool
 from .triggers import FileWatcher, wake
 
 __all__ = [
@@ -36,5 +36,6 @@ __all__ = [
     "load_session",
     "make_tool",
     "open_model",
+    "tool",
     "wake",
 ]

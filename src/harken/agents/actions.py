@@ -93,7 +93,9 @@ async def discuss(
         replies.append(reply)
         if heard is not None:
             lines.append(prefix + heard)
-    remember(call.agent, speakers, listeners)
+    if (order := (call.agent.turns, call.place)) >= call.agent.seated:  # a later one of the same message may be over
+        call.agent.seated = order
+        remember(call.agent, speakers, listeners)
     content = "\n\n".join(lines) or "Everything that was said has been withheld by a hook."
     return Answer(content=content, cause=tuple(reply.message_id or "" for reply in replies))
 
@@ -175,7 +177,7 @@ async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, i
     """What the speaker says, and the place in the window behind it; taken from the window where it is there."""
     found = call.window.utterance(speaker, after, call.message_id)
     if found is None:
-        return await speaker.turn.take(asked_by=call.message_id), after
+        return await speaker.turn.take(asked_by=call.asker), after
     place, event = found
     if not speaker.is_terminated and (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
         return said, place + 1

@@ -14,7 +14,7 @@ from harken.events import System
 from harken.log import AgentInfo, LoggedString, Session
 from harken.log.registry import MODEL
 
-from . import actions, compaction, turn, watching
+from . import actions, compaction, settling, turn, watching
 from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls, usable
 from .hooks import Hook, HookAgent, distinct
 from .models import DEFAULT_MODEL, Message, Model
@@ -59,6 +59,7 @@ class Agent:
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
+        self.seated = (0, 0)  # after how many messages, and by which call of the last, the two lists were given
         self.turn = turn.Turn(self)
         self._unlogged = 0
         """How many entries at the head of the transcript are not in the log yet."""
@@ -239,8 +240,11 @@ class Agent:
         check_text(text)
         if isinstance(text, LoggedString) and text.id_in(self.session.path) is not None:
             return text
-        message_id = self.session.log_piece_of_text(self.agent_id, str(text), self._occasion())
-        return LoggedString(text, message_id, self.session.path)
+        call = current_call()
+        if call is not None and call.agent is self:
+            return call.write(str(text))
+        piece = self.session.log_piece_of_text(self.agent_id, str(text), self.last_message_id())
+        return LoggedString(text, piece, self.session.path)
 
     def _occasion(self) -> str | None:
         """What brings about something this agent does now: the call it is running, or else its last message."""
@@ -260,7 +264,7 @@ class Agent:
     @property
     def is_pending(self) -> bool:
         """Whether a turn was begun and not ended."""
-        return is_pending(self.transcript) or self.turn.is_under_review()
+        return is_pending(self.transcript) or settling.is_under_review(self.turn)
 
     def interrupt(self, why: str = INTERRUPTED) -> int:
         """Answer every open call from here down as interrupted, so that something new can be said; gives how many."""

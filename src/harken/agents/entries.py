@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harken.errors import BadRequest
 from harken.events.base import is_name
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 Entry = dict[str, Any]
+
+
+class Asker(NamedTuple):
+    """The call that asks for something: its message, and which of the calls of that message, where it has several."""
+
+    message_id: str
+    call_id: str = ""
+
 
 ROLES = ("system", "user", "assistant", "tool")
 
@@ -176,14 +184,20 @@ def answer_to(entries: Sequence[Entry], message_id: str) -> Entry | None:
     return next((entry for entry in entries[next(places, len(entries)) :] if is_utterance(entry)), None)
 
 
-def asker(entries: Sequence[Entry]) -> str | None:
-    """The message whose call asked for the turn that is not over yet; None where no call did."""
+def asker(entries: Sequence[Entry]) -> Asker | None:
+    """The call that asked for the turn that is not over yet; None where no call did."""
     sent_back = False
     for entry in reversed(entries):
         sent_back = sent_back or entry.get("origin") == SENT_BACK
         if entry.get("role") == "assistant":
-            return next(iter(causes_of(entry)), None) if sent_back or not is_utterance(entry) else None
+            return asked_for(entry) if sent_back or not is_utterance(entry) else None
     return None
+
+
+def asked_for(entry: Entry) -> Asker | None:
+    """The call that asked for what an agent said or did here, as far as the log says."""
+    causes = causes_of(entry)
+    return Asker(causes[0], call_of(entry)) if causes else None
 
 
 def unheeded(entries: Sequence[Entry]) -> list[Entry]:
@@ -272,24 +286,28 @@ def _call(call: Entry) -> Entry:
     return {"id": call["id"], "type": "function", "function": function}
 
 
-_ABOUT_THE_MODEL = frozenset({"metric", "error"})
-"""What a message cost and what failed before it: no effect of its calls."""
+_NO_EFFECT = frozenset({"metric", "error", "system"})
+"""What a message cost, what failed before it, and notices: no effect of its calls."""
 
 
 class Window:
     """What the log holds since a tool call began, in its order: the memory of a tool that a crash has stopped.
 
-    Calls run one after the other, so what the call that is still open has done stands behind its message, and behind
-    the last result for it; what others asked for meanwhile stands there too. `task` and `discuss` look up each of their
-    steps here before they take it; for a call that has only just begun the window is empty and nothing is read.
+    Calls of one message run side by side, so what each has brought about says by its `call_id` whose it is; what others
+    asked for meanwhile stands in between. Older logs do not say: there calls ran one after the other, so it is what
+    stands behind the last result. `task` and `discuss` look up each of their steps here before they take it; for a call
+    that has only just begun the window is empty and nothing is read.
     """
 
-    def __init__(self, events: Iterable[Entry] = ()) -> None:
+    def __init__(self, events: Iterable[Entry] = (), call_id: str = "") -> None:
         self.events = list(events)
+        self.call_id = call_id
+        """Which of several calls of a message it belongs to."""
 
     @classmethod
-    def since(cls, events: Iterable[Entry], agent_id: str, message_id: str) -> Window:
-        """The window of the open call of an agent's message."""
+    def since(cls, events: Iterable[Entry], agent_id: str, asker: Asker) -> Window:
+        """The window of an open call of an agent's message."""
+        message_id, call_id = asker
         kept: list[Entry] = []
         begun = False
         for event in events:
@@ -298,10 +316,10 @@ class Window:
                 begun = True
                 kept = []
             elif mine and event.get("role") == "tool":
-                kept = []
-            elif begun:
+                kept = [one for one in kept if call_of(one) or message_id not in causes_of(one)]
+            elif begun and not (message_id in causes_of(event) and call_id and call_of(event) not in ("", call_id)):
                 kept.append(event)
-        return cls(kept)
+        return cls(kept, call_id)
 
     def piece(self, agent_id: str, content: str, cause: str) -> str | None:
         """The piece of text an agent made in this call, if it did."""
@@ -335,8 +353,9 @@ class Window:
 
     def began(self, message_id: str) -> bool:
         """Whether the call had any effect yet: if so it had been approved."""
-        effects = (event for event in self.events if event.get("event_type") not in _ABOUT_THE_MODEL)
-        return any(message_id in causes_of(event) for event in effects if event.get("role") != "user")
+        effects = (event for event in self.events if event.get("event_type") not in _NO_EFFECT)
+        caused = (event for event in effects if message_id in causes_of(event) and event.get("role") != "user")
+        return any(call_of(event) == self.call_id for event in caused)
 
     def utterance(self, agent: Agent, after: int, asked_by: str) -> tuple[int, Entry] | None:
         """What an agent said for this call behind a place in the window, and where; one that was sent back does not
@@ -362,6 +381,13 @@ class Window:
         for event in self.events:
             if event.get("event_type") == event_type and event.get("agent_id") == agent_id:
                 yield event
+
+
+def call_of(event: Entry) -> str:
+    """Which of several calls of a message has brought an event about, where it says so."""
+    attributes = event.get("attributes")
+    found = event.get("call_id") or (attributes.get("call_id") if isinstance(attributes, dict) else None)
+    return found if isinstance(found, str) else ""
 
 
 def causes_of(event: Entry) -> list[str]:

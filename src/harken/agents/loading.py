@@ -34,6 +34,7 @@ def load_session(
     hooks: Iterable[Hook | HookAgent] = (),
     retries: Retries | None = None,
     window: int | None = None,
+    parallel: int | None = None,
     **options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
@@ -41,17 +42,21 @@ def load_session(
     Agents and hook agents come back from the log. Functions live in the program: pass the tools and the function
     hooks again (a hook is known by its name; one that the log does not know is attached to the root). A model that
     is given stands for every agent; name and system prompt are for a root that is made. `window` is how many tokens an
-    agent may be shown before it makes room, where its model does not say or says too much. `options` are those of
-    `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
+    agent may be shown before it makes room, where its model does not say or says too much; `parallel` how many calls of
+    one message work at a time. `options` are those of `Session`, and a session that is open already (one that a repo
+    keeps, say) may stand in place of the file.
     """
     given = distinct(hooks)
     if window is not None and (type(window) is not int or window <= 0):
         raise BadRequest(f"a window is a number of tokens, and {window!r:.80} is none", hint="such as window=200_000")
+    if parallel is not None and (type(parallel) is not int or parallel <= 0):
+        raise BadRequest(f"at least one call works at a time, not {parallel!r:.80}", hint="such as parallel=8")
     session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
     try:
         pool = AgentPool.of(session)
         pool.retries = retries or pool.retries
         pool.window = window or pool.window
+        pool.parallel = parallel or pool.parallel
         pool.language_model = None if language_model is None else pool.take_model(language_model)
         if language_model is not None:
             pool.chosen.clear()

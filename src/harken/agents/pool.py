@@ -23,6 +23,7 @@ from .actions import DISCUSS, TOOLS
 from .entries import Entry, as_entry, call_arguments, call_name, calls_of, usable
 from .hooks import Hook, recalled
 from .models import Model, ModelError, Reply, Request, Retries, Usage, checked, open_model
+from .side_by_side import PARALLEL
 from .tools import Tool, describe
 from .watching import Watcher, instruct
 
@@ -42,7 +43,8 @@ class History:
         """How many messages it has produced."""
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
-        self._open: dict[str, str] = {}
+        self._open: dict[str, tuple[int, str]] = {}
+        self._asked = self._seated = 0  # how many discussions were asked for, and which of them gave the two lists
 
     def take(self, data: Entry) -> None:
         """Take in one record of this agent."""
@@ -53,17 +55,19 @@ class History:
             for call in calls_of(data):
                 self._open.pop(call["id"], None)  # a provider may use a call id twice
                 if call_name(call) == DISCUSS.name:
-                    self._open[call["id"]] = call_arguments(call)
+                    self._asked += 1
+                    self._open[call["id"]] = (self._asked, call_arguments(call))
         elif role == "tool":
             self._answered(data)
 
     def _answered(self, data: Entry) -> None:
         call_id = data.get("tool_call_id")
-        arguments = self._open.pop(call_id, None) if isinstance(call_id, str) else None
-        if arguments is None or data.get("is_error"):
-            return
+        number, arguments = self._open.pop(call_id, (0, "")) if isinstance(call_id, str) else (0, "")
+        if number <= self._seated or data.get("is_error"):
+            return  # side by side, a later discussion may be over first
         with contextlib.suppress(BadRequest):
             seats = DISCUSS.bind(arguments)
+            self._seated = number
             self.speakers = seats["speakers"] or self.speakers
             self.listeners = self.listeners if seats["listeners"] is None else seats["listeners"]
 
@@ -93,6 +97,8 @@ class AgentPool:
         self.made: set[str] = set()
         """The agents that were made in this process since the last load: these have the model they were logged with."""
         self.retries = Retries()
+        self.parallel = PARALLEL
+        """How many calls of one message work at a time."""
         self.window: int | None = None
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
         self.missing: list[str] = []

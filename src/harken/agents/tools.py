@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import threading
 import typing
@@ -22,7 +23,7 @@ import orjson
 from harken.errors import BadRequest, HarkenError
 from harken.log import LoggedString, Session
 
-from .entries import Window
+from .entries import Asker, Window
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -37,7 +38,7 @@ class Call:
     """A running tool call: who makes it, in which session, and by which message."""
 
     def __init__(
-        self, agent: Agent, message_id: str, tool_call_id: str, name: str, window: Window, among: int = 1
+        self, agent: Agent, message_id: str, tool_call_id: str, name: str, *, place: int = 0, among: int = 1
     ) -> None:
         self.agent = agent
         self.session: Session = agent.session
@@ -45,15 +46,23 @@ class Call:
         """The assistant's message that holds the call: the `cause` of what the tool brings about."""
         self.tool_call_id = tool_call_id
         self.name = name
+        self.place = place
+        """Which of the calls of its message it is, from 0."""
         self.among = among
         """How many calls its message has."""
-        self.window = window
+        self.window = Window()
         """What this call had done before a crash; empty for one that has just begun."""
+
+    @property
+    def asker(self) -> Asker:
+        """As what it asks for things: by its message alone, unless that has several calls."""
+        return Asker(self.message_id, self.tool_call_id if self.among > 1 else "")
 
     def write(self, text: str) -> LoggedString:
         """Put text for others into the log once, caused by this call; deliver it to as many as you like."""
-        message_id = self.session.log_piece_of_text(self.agent.agent_id, text, self.message_id)
-        return LoggedString(text, message_id, self.session.path)
+        message_id, call_id = self.asker
+        piece = self.session.log_piece_of_text(self.agent.agent_id, text, message_id, call_id=call_id or None)
+        return LoggedString(text, piece, self.session.path)
 
     async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
         """Let agents hear a text, through the hooks; `prefix` is put before what each of them hears."""
@@ -104,6 +113,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     arguments: type[msgspec.Struct]
     """A value type with the parameters as fields: the schema comes from it, and arguments are checked by it."""
     call_parameter: str | None = None
+    redo: bool = False
+    """Whether it may be run again where a crash left it open: it only looks, or doing it twice is doing it once."""
+    alone: bool = False
+    """Whether it never runs beside another call of its message."""
+    thread: bool = False
+    """Whether it runs in a thread of its own, so that others go on meanwhile."""
 
     def schema(self) -> dict[str, Any]:
         """The tool as providers take it."""
@@ -124,12 +139,62 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     async def run(self, arguments: dict[str, Any], call: Call) -> Any:
         """Run the function, and wait for it where it is a coroutine."""
         extra = {self.call_parameter: call} if self.call_parameter else {}
-        result = self.function(**arguments, **extra)
+        if self.thread:
+            result = await in_thread(self.function, arguments)
+        else:
+            result = self.function(**arguments, **extra)
         return await result if inspect.isawaitable(result) else result
 
 
-def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool:
-    """The tool a function stands for."""
+async def in_thread(function: ToolFunction, arguments: dict[str, Any]) -> Any:
+    """What a plain function returns, run in a thread of its own.
+
+    Nobody waits for a thread whose call was given up: what it does is then as unknown as after a kill."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def work() -> None:
+        value: Any = None
+        problem: BaseException | None = None
+        try:
+            value = context.run(function, **arguments)
+        except StopIteration as ended:  # no future takes it
+            problem = RuntimeError(f"the function raised StopIteration: {ended}")
+        except BaseException as raised:  # noqa: BLE001  it is raised where the tool is waited for
+            problem = raised
+        with contextlib.suppress(RuntimeError):  # the loop may be over
+            loop.call_soon_threadsafe(settle, value, problem)
+
+    def settle(value: Any, problem: BaseException | None) -> None:
+        if done.done():
+            return
+        if problem is None:
+            done.set_result(value)
+        else:
+            done.set_exception(problem)
+
+    threading.Thread(target=work, name=f"harken-{getattr(function, '__name__', 'tool')}", daemon=True).start()
+    return await done
+
+
+def tool(*, name: str | None = None, redo: bool = False, alone: bool = False, thread: bool | None = None) -> Any:
+    """A decorator: the function as a tool, with what `make_tool` would be told."""
+    return lambda function: make_tool(function, name=name, redo=redo, alone=alone, thread=thread)
+
+
+def make_tool(
+    function: ToolFunction | Tool,
+    *,
+    name: str | None = None,
+    redo: bool = False,
+    alone: bool = False,
+    thread: bool | None = None,
+) -> Tool:
+    """The tool a function stands for.
+
+    `redo` says that it may be run again where a crash left it open, `alone` that it never runs beside another call. A
+    plain function that does not take the running `Call` has a thread of its own, unless `thread` says otherwise.
+    """
     if isinstance(function, Tool):
         return function
     called = name or str(getattr(function, "__name__", ""))
@@ -157,10 +222,26 @@ def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool
             f"the tool {called} has a parameter without a schema: {problem}",
             hint="give it a type that JSON has: str, int, float, bool, list, dict",
         ) from None
-    description = inspect.getdoc(function) or ""
+    plain = call_parameter is None and not inspect.iscoroutinefunction(function)
     return Tool(
-        name=called, description=description, function=function, arguments=arguments, call_parameter=call_parameter
+        name=called,
+        description=inspect.getdoc(function) or "",
+        function=function,
+        arguments=arguments,
+        call_parameter=call_parameter,
+        redo=redo,
+        alone=alone,
+        thread=_in_thread(called, thread, plain),
     )
+
+
+def _in_thread(name: str, wanted: bool | None, plain: bool) -> bool:
+    if wanted and not plain:
+        raise BadRequest(
+            f"the tool {name} cannot have a thread of its own",
+            hint="only a plain function can, one that does not take the running Call",
+        )
+    return plain if wanted is None else wanted
 
 
 def by_name(tools: Iterable[ToolFunction | Tool]) -> dict[str, Tool]:

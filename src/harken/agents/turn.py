@@ -8,31 +8,31 @@ Everything else that goes wrong in a tool is told to the model as an error resul
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events.verdicts import BLOCKED, Deny
 from harken.log import LoggedString
 
-from .actions import CONTINUED, heard_by, speaker_of
+from . import settling, side_by_side
+from .actions import heard_by, speaker_of
 from .compaction import make_more_room, make_room
 from .entries import (
-    INTERRUPTED,
     REMARK,
     SENT_BACK,
+    Asker,
     Entry,
     Window,
     answer_to,
+    asked_for,
     asker,
     call_arguments,
     call_name,
     calls_of,
-    causes_of,
     for_model,
     is_pending,
-    last_spoken,
     open_calls,
     times_sent_back,
     told_apart,
@@ -40,8 +40,9 @@ from .entries import (
 )
 from .hooks import Moment
 from .models import Gauge, Message, ModelError, Reply, Request
+from .side_by_side import ALONE, Slot
 from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
-from .watching import Ruling, consult, speak, watchers_of
+from .watching import Ruling, consult, speak
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -55,18 +56,27 @@ MAX_RESULT = 1_000_000
 """How many characters of a tool's result are kept."""
 
 _TOO_LONG = "what is left cannot be folded; give it a model with a larger window, then resume"
-_FATAL = (ModelFailed, Poisoned, Locked)
+FATAL = (ModelFailed, Poisoned, Locked)
+"""What stops a turn; anything else that goes wrong in a tool is its result."""
 _speaking: ContextVar[tuple[Run, ...]] = ContextVar("harken_speaking", default=())
 """The turns in the middle of which we are, outermost first; of those that are over, a task may have stayed behind."""
+
+
+class Admitted(NamedTuple):
+    """A call that may run."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    call: Call
 
 
 class Run:
     """A turn under way, and whose turns it waits for."""
 
-    def __init__(self, turn: Turn, asked_by: str | None) -> None:
+    def __init__(self, turn: Turn, asked_by: Asker | None) -> None:
         self.turn = turn
         self.asked_by = asked_by
-        """The message whose call asked for it; None where no call of another agent did."""
+        """The call that asked for it; None where no call of another agent did."""
         self.waits: list[Turn] = []
         self.over = False
 
@@ -79,21 +89,23 @@ class Turn:
         self.run: Run | None = None
         """The turn that is under way, if one is."""
         self._lock = LoopLock()
-        self._accepted = ""
+        self.accepted = ""
+        """The last utterance that was accepted."""
         self._gauge = Gauge()
 
-    async def take(self, *, about: str | None = None, asked_by: str | None = None) -> LoggedString:
+    async def take(self, *, about: str | None = None, asked_by: Asker | None = None) -> LoggedString:
         """Finish what is open, then go on until the agent has said something.
 
         `about` is a message that may have been answered while we waited for our turn; then that answer is it.
-        `asked_by` is the message whose call asks for the turn: it is the `cause` of all that the agent says in it.
+        `asked_by` is the call that asks for the turn: its message is the `cause` of all that the agent says in it.
         """
         async with self._alone(asked_by):
             self.agent.refuse_terminated()
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
                 return LoggedString(str(found.get("content") or ""), str(found["message_id"]), self.agent.session.path)
-            await self._settle()
+            if (left := open_calls(self.agent.transcript)) is not None:
+                await settling.settle(self, *left)
             if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
                 raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
             return await self._go_on()
@@ -105,41 +117,22 @@ class Turn:
         self.agent.create()
         if is_pending(self.agent.transcript):
             return await self.take(asked_by=asker(self.agent.transcript))
-        return await self.conclude() if self.is_under_review() else None
-
-    def is_under_review(self) -> bool:
-        """Whether the process died between the last utterance and the verdict on it."""
-        spoken = self._to_review()
-        if spoken is None or not spoken.get("message_id"):
-            return False
-        if times_sent_back(self.agent.transcript) >= MAX_REVIEWS:
-            return False
-        message_id = str(spoken["message_id"])
-        behind = self.agent.transcript[self.agent.transcript.index(spoken) + 1 :]
-        return not all(watcher.is_done_with(message_id, behind) for watcher in watchers_of(self.agent, "finished"))
+        return await self.conclude() if settling.is_under_review(self) else None
 
     async def conclude(self, message_id: str | None = None) -> LoggedString | None:
         """Have the last utterance reviewed if that is still to be done; the utterance that stands in the end.
 
         None where the last thing in the transcript is no utterance, or not the one that is meant.
         """
-        spoken = self._to_review()
+        spoken = settling.to_review(self)
         if spoken is None or (message_id is not None and spoken["message_id"] != message_id):
             return None
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]), self.agent.session.path)
-        async with self._alone(next(iter(causes_of(spoken)), None)):
+        async with self._alone(asked_for(spoken)):
             return said if await self._stands(said) else await self._go_on()
 
-    def _to_review(self) -> Entry | None:
-        """The last utterance, unless it was accepted or is a refusal, which a hook's verdict brought about."""
-        spoken, session = last_spoken(self.agent.transcript), self.agent.session
-        if spoken is None or spoken.get("message_id", "") == self._accepted:
-            return None
-        makers = (session.registry.messages.get(cause) for cause in causes_of(spoken))
-        return None if any(maker and session.agents[maker].role == "hook" for maker in makers) else spoken
-
     @contextlib.asynccontextmanager
-    async def _alone(self, asked_by: str | None = None) -> AsyncIterator[None]:
+    async def _alone(self, asked_by: Asker | None = None) -> AsyncIterator[None]:
         asking = [run for run in _speaking.get() if not run.over]
         if asking:
             asking[-1].waits.append(self)  # before we look, so that of two threads that ask each other one is refused
@@ -186,8 +179,7 @@ class Turn:
             await self._make_room()
             message, message_id = self._keep(await self._complete())
             if calls := calls_of(message):
-                for call in calls:
-                    await self._run(call, message_id)
+                await self.run_calls(calls, message_id)
                 continue
             said = LoggedString(message["content"], message_id, agent.session.path)
             if await self._stands(said):
@@ -249,7 +241,10 @@ class Turn:
 
     def _log(self, message: Message, *, cause: str | None = None) -> str:
         """Log what the agent says or does, and whose call asked for it: a resumed call takes no other as its answer."""
-        causes = [one for one in (cause, self.run.asked_by if self.run is not None else None) if one]
+        asked_by = self.run.asked_by if self.run is not None else None
+        causes = [one for one in (cause, asked_by.message_id if asked_by is not None else None) if one]
+        if asked_by is not None and asked_by.call_id:
+            message["call_id"] = asked_by.call_id
         return self.agent.log(message, cause=causes[0] if len(causes) == 1 else causes or None)
 
     # -- hooks ---
@@ -285,40 +280,34 @@ class Turn:
             if ruling is not None and isinstance(ruling.verdict, Deny):
                 speak(agent, ruling, ruling.verdict.reason, SENT_BACK)
                 return False
-        self._accepted = said.message_id or ""
+        self.accepted = said.message_id or ""
         return True
 
     # -- tools ---
 
-    async def _settle(self) -> None:
-        """Answer the calls a crash has left open: ours are taken up again, others were refused or are interrupted."""
-        found = open_calls(self.agent.transcript)
-        if found is None:
-            return
-        message, calls = found
-        for call in calls:
-            tool = self.agent.tools.get(call_name(call))
-            if tool in CONTINUED:
-                await self._run(call, str(message["message_id"]), resumed=True)
-            else:
-                self._answer(call, self._refused(call, message) or Answer(content=INTERRUPTED, is_error=True))
+    async def run_calls(self, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
+        """Run calls of a message and log their results; several run side by side."""
+        if len(calls) > 1:
+            await side_by_side.run(self, calls, message_id, resumed=resumed)
+        for call in calls[:1] if len(calls) == 1 else ():
+            await self.run_call(call, message_id, resumed=resumed)
 
-    def _refused(self, call: Entry, message: Entry) -> Answer | None:
-        """The refusal of a call where it was given before the crash."""
-        watchers = watchers_of(self.agent, "tool")
-        rulings = (one for watcher in watchers for one in watcher.ruled_on(str(message["message_id"]), call["id"]))
-        return next((_blocked(one) for one in rulings if isinstance(one.verdict, Deny)), None)
-
-    async def _run(self, call: Entry, message_id: str, *, resumed: bool = False) -> None:
+    async def run_call(self, call: Entry, message_id: str, *, resumed: bool, slot: Slot = ALONE) -> None:
+        """Run one call and log its result. `slot` says when it may be asked for and when it may work."""
         try:
-            answer = await self._attempt(call, message_id, resumed)
-        except _FATAL:
+            async with slot.asked:
+                answer = await self._admit(call, message_id, resumed)
+            if isinstance(answer, Admitted):
+                async with slot.works:
+                    answer = await self._perform(answer)
+        except FATAL:
             raise
         except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
             answer = Answer(content=f"Error: {describe(problem)}", is_error=True)
-        self._answer(call, answer)
+        self.answer(call, answer)
 
-    def _answer(self, call: Entry, answer: Answer) -> None:
+    def answer(self, call: Entry, answer: Answer) -> None:
+        """Log the result of a call."""
         self.agent.answer(
             call,
             bounded(answer.content),
@@ -327,30 +316,38 @@ class Turn:
             is_error=answer.is_error,
         )
 
-    async def _attempt(self, call: Entry, message_id: str, resumed: bool) -> Answer:
+    async def _admit(self, call: Entry, message_id: str, resumed: bool) -> Admitted | Answer:
+        """Check a call and show it to the hooks: what is to be run, or the refusal."""
         agent, name = self.agent, call_name(call)
         tool = agent.tools.get(name)
         if tool is None:
             raise BadRequest(f"there is no tool {name!r}", hint="call one of the tools that were offered")
         arguments = tool.bind(call_arguments(call))
-        window = Window()
+        ids = self._calls_of(message_id)
+        running = Call(
+            agent, message_id, call["id"], name, place=ids.index(call["id"]) if call["id"] in ids else 0, among=len(ids)
+        )
         if resumed:
-            window = Window.since(agent.session.records(), agent.agent_id, message_id)
-        if not window.began(message_id):
+            running.window = Window.since(agent.session.records(), agent.agent_id, running.asker)
+        refusal = None
+        if not running.window.began(message_id):
             refusal = await self._refusal(call, tool, arguments, message_id)
-            if refusal is not None:
-                return refusal
-        running = Call(agent, message_id, call["id"], name, window, among=self._calls_of(message_id))
+        return refusal or Admitted(tool, arguments, running)
+
+    async def _perform(self, admitted: Admitted) -> Answer:
+        tool, arguments, running = admitted
+        agent = self.agent
         with calling(running):
             value = await tool.run(arguments, running)
             if (speaker := speaker_of(agent, value)) is not None:
                 return await heard_by(agent, speaker, value)
             return as_answer(value, agent.session.path)
 
-    def _calls_of(self, message_id: str) -> int:
-        """How many calls a message of the agent has."""
+    def _calls_of(self, message_id: str) -> list[str]:
+        """The ids of the calls that a message of the agent has."""
         entries = reversed(self.agent.transcript)
-        return next((len(calls_of(entry)) for entry in entries if entry.get("message_id") == message_id), 0)
+        found = next((calls_of(entry) for entry in entries if entry.get("message_id") == message_id), [])
+        return [call["id"] for call in found]
 
     async def _refusal(self, call: Entry, tool: Tool, arguments: dict[str, Any], message_id: str) -> Answer | None:
         moment = Moment(
@@ -363,10 +360,10 @@ class Turn:
             arguments=arguments,
         )
         ruling = await consult(self.agent, moment)
-        return _blocked(ruling) if ruling is not None and isinstance(ruling.verdict, Deny) else None
+        return blocked(ruling) if ruling is not None and isinstance(ruling.verdict, Deny) else None
 
 
-def _blocked(ruling: Ruling) -> Answer:
+def blocked(ruling: Ruling) -> Answer:
     """The result of a call that a hook has refused."""
     why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
     text = f"{BLOCKED}{ruling.watcher.name}': {why}"

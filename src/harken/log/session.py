@@ -205,11 +205,11 @@ class Session(LogReader, Sliced):
         """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
         return self._log(ENTRY, agent_id, writing.message_of(message), substance=substance, cause=cause)
 
-    def log_piece_of_text(self, agent_id: str, content: str, cause: GivenCause) -> str:
+    def log_piece_of_text(self, agent_id: str, content: str, cause: GivenCause, *, call_id: str | None = None) -> str:
         """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
         if not isinstance(content, str):
             raise BadRequest(f"content must be text, not {type(content).__name__}", hint="pass content as a str")
-        return self._log("piece_of_text", agent_id, {"content": content}, cause=cause)
+        return self._log("piece_of_text", agent_id, {"content": content}, cause=cause, last={"call_id": call_id})
 
     def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: GivenCause = None) -> str:
         """Log that an agent left the tree; it stays in the registry."""

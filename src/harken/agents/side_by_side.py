@@ -1,0 +1,130 @@
+"""The calls of one message run side by side: which has to wait for which, and how many work at a time.
+
+What a call is asked for, makes and lets others hear must not depend on how fast another one is, or no recording could
+be played again. So calls that name the same agent stay in their order; and where a hook watches tools, it is asked in
+the order of the calls, and not before an earlier call that may have made or ended an agent is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from harken.errors import BadRequest
+from harken.events.base import likeness
+
+from .actions import DISCUSS, TOOLS
+from .entries import Entry, call_arguments, call_name
+from .tools import Tool
+from .watching import watchers_of
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+PARALLEL = 8
+"""How many calls of one message work at a time, unless somebody says otherwise."""
+
+
+class Slot(NamedTuple):
+    """When a call among others is asked about, and when it works."""
+
+    asked: AbstractAsyncContextManager[object] = contextlib.nullcontext()
+    works: AbstractAsyncContextManager[object] = contextlib.nullcontext()
+
+
+ALONE = Slot()
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call may touch."""
+
+    names: frozenset[str] = frozenset()
+    """The agents below that it names."""
+    everybody: bool = False
+    """Whether it may touch any of them."""
+    changes: bool = False
+    """Whether it may make or end agents."""
+    alone: bool = False
+
+    def meets(self, other: Reach) -> bool:
+        """Whether the two cannot run side by side."""
+        touching = (self.everybody or self.names) and (other.everybody or other.names)
+        common = self.everybody or other.everybody or not self.names.isdisjoint(other.names)
+        return self.alone or other.alone or bool(touching and common)
+
+
+def reach_of(tool: Tool | None, arguments: str) -> Reach:
+    """What a call of a tool may touch; one that will be refused touches nothing."""
+    if tool is None:
+        return Reach()
+    if tool not in TOOLS:
+        return Reach(changes=tool.call_parameter is not None, alone=tool.alone)
+    try:
+        given = tool.bind(arguments)
+    except BadRequest:
+        return Reach()
+    if tool is not DISCUSS:
+        return Reach(names=frozenset({likeness(given["name"])}), changes=True)
+    if given["speakers"] is None or given["listeners"] is None:
+        return Reach(everybody=True, changes=True)  # whoever was seated the last time
+    return Reach(names=frozenset(map(likeness, (*given["speakers"], *given["listeners"]))), changes=True)
+
+
+def waits_for(reaches: Sequence[Reach], *, guarded: bool) -> list[list[int]]:
+    """For each call, the earlier ones that have to be over before it begins."""
+    return [
+        [earlier for earlier in range(place) if reach.meets(reaches[earlier]) or (guarded and reaches[earlier].changes)]
+        for place, reach in enumerate(reaches)
+    ]
+
+
+async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
+    """Run calls of a message; each result is logged as it comes. What stops one stops those that have not begun, and
+    the turn once the others are over."""
+    agent = turn.agent
+    reaches = [reach_of(agent.tools.get(call_name(call)), call_arguments(call)) for call in calls]
+    guarded = next(watchers_of(agent, "tool"), None) is not None
+    order = waits_for(reaches, guarded=guarded)
+    over = [asyncio.Event() for _ in calls]
+    asked = [asyncio.Event() for _ in calls]
+    limit = asyncio.Semaphore(agent.pool.parallel)
+    stopped: list[BaseException] = []
+
+    @contextlib.asynccontextmanager
+    async def in_turn(number: int) -> AsyncIterator[None]:
+        if number and guarded:
+            await asked[number - 1].wait()
+        try:
+            yield
+        finally:
+            asked[number].set()
+
+    async def one(number: int, call: Entry) -> None:
+        try:
+            for earlier in order[number]:
+                await over[earlier].wait()
+            if not stopped:
+                await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), limit))
+        except BaseException as problem:
+            stopped.append(problem)
+            raise
+        finally:
+            asked[number].set()
+            over[number].set()
+
+    tasks = [asyncio.ensure_future(one(number, call)) for number, call in enumerate(calls)]
+    try:
+        await asyncio.wait(tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if stopped:
+        raise stopped[0]
