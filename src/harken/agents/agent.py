@@ -125,7 +125,7 @@ class Agent:
         moved = logged != self._followed and not self._unlogged  # somebody else has logged an entry or an edit
         if self._transcript is None or moved:
             self._followed = logged
-            self._transcript, self.turns = self.pool.past(self.agent_id)
+            self._transcript, self.turns = self.pool.reviving.past(self.agent_id)
         return self._transcript
 
     def evict(self) -> bool:

@@ -102,7 +102,7 @@ def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: d
         made.create()
         return made
     pool.give_tools(root_id, tools)
-    with pool.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
+    with pool.reviving.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
         root = pool.get(root_id)
         level = [root]
         for _ in range(DEEPEST):
