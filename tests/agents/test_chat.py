@@ -71,6 +71,27 @@ class TestThroughAPipe:
         again = chat(tmp_path, "and?\n/quit\nnever said\n", "--resume", file.name)
         assert "Go on.\n" == again.stdout
 
+    def test_what_was_said_before_is_shown_when_it_is_resumed(self, tmp_path: Path, script: str) -> None:
+        chat(tmp_path, "make Jack\nand?\n", "--model", script, "--file", "x.jsonl")
+
+        again = chat(tmp_path, "", "--resume", "x.jsonl")
+
+        assert "" == again.stdout
+        assert ["you> make Jack", "Jack is here.", "you> and?", "Go on."] == again.stderr.splitlines()[:4]
+
+    def test_an_answer_that_broke_off_is_shown_as_partial(self, tmp_path: Path) -> None:
+        broken = {"agents": {"root": [{"say": "I am about to", "error": "cut off", "breaks": 3}]}}
+        (tmp_path / "broken.json").write_text(json.dumps(broken))
+        (tmp_path / "whole.json").write_text(json.dumps({"agents": {"root": ["I have said it."]}}))
+
+        first = chat(tmp_path, "Speak.\n", "--model", "scripted:broken.json", "--file", "x.jsonl")
+        again = chat(tmp_path, "", "--resume", "x.jsonl", "--model", "scripted:whole.json")
+
+        assert (1, "I am about \n") == (first.returncode, first.stdout)
+        assert "(root: the model failed, it is not asked again: cut off)" in first.stderr
+        assert "partial, it broke off here:\nI am about \n" in again.stderr
+        assert (0, "I have said it.\n") == (again.returncode, again.stdout)
+
     def test_the_default_model_needs_nothing_and_says_what_it_is(self, tmp_path: Path) -> None:
         done = chat(tmp_path, "café\n/dialog Jack Jill\n")
 

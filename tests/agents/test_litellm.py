@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import load_session
-from harken.agents import Retries
+from harken.agents import Retries, Streamed
 from harken.agents.models import LiteLLMModel
 from harken.errors import ModelFailed
 from support.stage import contents, lines, say
@@ -51,6 +52,8 @@ class Provider(BaseHTTPRequestHandler):
         if isinstance(answer, int):
             return self.reply(answer, {"error": {"message": self.refusal, "type": "x", "code": str(answer)}})
         usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+        if self.requests[-1].get("stream"):
+            return self.chunks(answer, usage)
         choice = {"index": 0, "message": answer, "finish_reason": "stop"}
         body = {
             "id": "r1",
@@ -61,6 +64,20 @@ class Provider(BaseHTTPRequestHandler):
             "usage": usage,
         }
         return self.reply(200, body)
+
+    def chunks(self, answer: dict[str, Any], usage: dict[str, int]) -> None:
+        """The same, a word at a time, as a provider streams it."""
+        said = [{"content": word} for word in re.findall(r"\S+\s*", answer["content"] or "")]
+        called = [{"tool_calls": [{"index": 0, **call}]} for call in answer.get("tool_calls", ())]
+        head = {"id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        sent = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in (*said, *called)]
+        sent.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+        sent.append({**head, "choices": [], "usage": usage})
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for one in (*map(json.dumps, sent), "[DONE]"):
+            self.wfile.write(f"data: {one}\n\n".encode())
 
     def reply(self, status: int, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()
@@ -101,6 +118,21 @@ def test_a_discussion_goes_through_a_provider(model: LiteLLMModel, tmp_path: Pat
     first, _, last = Provider.requests
     assert ["task", "discuss", "terminate"] == [tool["function"]["name"] for tool in first["tools"]]
     assert ["user", "assistant", "tool"] == [message["role"] for message in last["messages"]]
+
+
+def test_a_provider_is_heard_while_it_answers(model: LiteLLMModel, tmp_path: Path) -> None:
+    Provider.answers += [503, uses("task", name="Ann"), words("She is Ann.")]
+    told: list[Streamed] = []
+
+    root, session = load_session(
+        tmp_path / "log", language_model=model, retries=Retries(first=0), stream=lambda _, piece: told.append(piece)
+    )
+    with session:
+        assert "She is Ann." == say(root, "Make Ann.")
+        assert [11, 11] == [line["input_tokens"] for line in lines(session, event_type="metric")]
+        assert ["Created subagent: Ann"] == contents(root, "tool")
+    assert ["failed", "call", "reply", "text", "reply"] == [piece.kind for piece in told]
+    assert "She is Ann." == "".join(piece.text for piece in told if piece.kind == "text")
 
 
 def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Path) -> None:

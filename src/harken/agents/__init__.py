@@ -7,7 +7,7 @@ from harken.events.verdicts import Approve, Deny, Rewrite
 from .agent import Agent
 from .hooks import Hook, HookAgent, Moment, hook
 from .loading import MissingHook, load_session
-from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, open_model
+from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
 from .pool import AgentPool
 from .tools import Answer, Call, Tool, make_tool, tool
 from .triggers import FileWatcher, wake
@@ -31,6 +31,8 @@ __all__ = [
     "Retries",
     "Rewrite",
     "ScriptedModel",
+    "Streamed",
+    "StreamingModel",
     "Tool",
     "hook",
     "load_session",

@@ -14,7 +14,7 @@ from harken.events import System
 from harken.log import AgentInfo, LoggedString, Session
 from harken.log.registry import MODEL
 
-from . import actions, compaction, settling, turn, watching
+from . import actions, asking, compaction, settling, turn, watching
 from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls, usable
 from .hooks import Hook, HookAgent, distinct
 from .models import DEFAULT_MODEL, Message, Model
@@ -265,6 +265,11 @@ class Agent:
     def is_pending(self) -> bool:
         """Whether a turn was begun and not ended."""
         return is_pending(self.transcript) or settling.is_under_review(self.turn)
+
+    @property
+    def partial(self) -> str:
+        """What its model was saying when it broke off, where somebody was shown it; it is in no transcript."""
+        return asking.partial(self.session, self.agent_id)
 
     def interrupt(self, why: str = INTERRUPTED) -> int:
         """Answer every open call from here down as interrupted, so that something new can be said; gives how many."""

@@ -11,6 +11,7 @@ from harken.errors import BadRequest
 from harken.log import Session
 
 from .agent import Agent
+from .asking import Listener
 from .hooks import Hook, HookAgent, distinct
 from .models import Model, Retries
 from .pool import AgentPool
@@ -35,6 +36,7 @@ def load_session(
     retries: Retries | None = None,
     window: int | None = None,
     parallel: int | None = None,
+    stream: Listener | None = None,
     **options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
@@ -43,8 +45,8 @@ def load_session(
     hooks again (a hook is known by its name; one that the log does not know is attached to the root). A model that
     is given stands for every agent; name and system prompt are for a root that is made. `window` is how many tokens an
     agent may be shown before it makes room, where its model does not say or says too much; `parallel` how many calls of
-    one message work at a time. `options` are those of `Session`, and a session that is open already (one that a repo
-    keeps, say) may stand in place of the file.
+    one message work at a time; `stream(agent, piece)` is told what models say while they say it. `options` are those
+    of `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
     given = distinct(hooks)
     if window is not None and (type(window) is not int or window <= 0):
@@ -57,6 +59,7 @@ def load_session(
         pool.retries = retries or pool.retries
         pool.window = window or pool.window
         pool.parallel = parallel or pool.parallel
+        pool.stream = stream or pool.stream
         pool.language_model = None if language_model is None else pool.take_model(language_model)
         if language_model is not None:
             pool.chosen.clear()

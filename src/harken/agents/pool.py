@@ -7,30 +7,27 @@ each other by id through the pool, so there is never more than one of each.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.errors import BadRequest, Conflict, HarkenError, NotFound
-from harken.events import Error, Metric
+from harken.errors import BadRequest, Conflict, NotFound
+from harken.events import Metric
 from harken.events.base import likeness
 from harken.log import Session
 
+from . import asking
 from .actions import TOOLS
+from .asking import Listener
 from .entries import usable
 from .hooks import Hook
-from .models import Model, ModelError, Reply, Request, Retries, Usage, checked, open_model
+from .models import Model, Reply, Request, Retries, Usage, checked, open_model
 from .reviving import Reviving
 from .side_by_side import PARALLEL
-from .tools import Tool, describe
+from .tools import Tool
 
 if TYPE_CHECKING:
     from .agent import Agent
-
-
-MAX_TOLD = 2000
-"""How many characters of a provider's complaint are logged."""
 
 
 class AgentPool:
@@ -56,8 +53,12 @@ class AgentPool:
         """How many calls of one message work at a time."""
         self.window: int | None = None
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
+        self.stream: Listener | None = None
+        """Whoever is shown what models say while they say it."""
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
+        self.unshown: dict[str, str] = {}
+        """What of each agent's message nobody was shown before it was whole."""
         self._living: dict[str, Agent] = {}
         self.reviving = Reviving(self)
 
@@ -173,20 +174,12 @@ class AgentPool:
 
         Whatever a model raises is its failure (`ModelError`), so that the turn stays open and can be resumed.
         """
-        model, pauses = agent.model, self.retries.pauses()
-        while True:
-            try:
-                return checked(await model.complete(request))
-            except Exception as problem:
-                failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
-                message = f"{agent.language_model}: {failure}"[:MAX_TOLD]
-                self.session.append([Error(agent_id=agent.agent_id, message=message)])
-                pause = next(pauses, None) if failure.retryable else None
-                if pause is None and isinstance(problem, HarkenError):
-                    raise  # it has a hint
-                if pause is None:
-                    raise failure from problem
-            await asyncio.sleep(pause)
+        if self.stream is not None and not request.purpose:
+            return await asking.Asking(agent, request).answered()
+        try:
+            return checked(await agent.model.complete(request))
+        except Exception as problem:  # noqa: BLE001  it is raised again where asking does not help
+            return await asking.Asking(agent, request).answered(problem)
 
     def meter(self, agent: Agent, reply: Reply, message_id: str | None) -> None:
         """Log what a reply cost, which model gave it and why it stopped, as far as the provider says."""

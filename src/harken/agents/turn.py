@@ -18,6 +18,7 @@ from harken.log import LoggedString
 
 from . import settling, side_by_side
 from .actions import heard_by, speaker_of
+from .asking import told_whole
 from .compaction import make_more_room, make_room
 from .entries import (
     REMARK,
@@ -237,6 +238,8 @@ class Turn:
             agent.log_model(agent.language_model)
             message_id = self._log(message)
             agent.pool.meter(agent, reply, message_id)
+        if agent.pool.stream is not None:
+            told_whole(agent, message.get("content") or "")
         return message, message_id
 
     def _log(self, message: Message, *, cause: str | None = None) -> str:

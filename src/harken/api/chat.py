@@ -14,6 +14,7 @@ from typing import Self
 
 from harken import ids
 from harken.agents import Agent, MissingHook, load_session, open_model
+from harken.agents import Streamed as Streamed
 from harken.errors import BadRequest, Locked, NotFound
 from harken.log import Session
 from harken.repo import Repo
@@ -76,7 +77,15 @@ _INSTRUCT = "a system prompt is for a new session that begins with nothing"
 class OpenChat:
     """A session that is open. Without a store it is a log alone; with one, what each agent knows is kept there too."""
 
-    def __init__(self, repo: Repo | None, request: ChatRequest, *, warn: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        repo: Repo | None,
+        request: ChatRequest,
+        *,
+        warn: Callable[[str], None] | None = None,
+        stream: Callable[[Agent, Streamed], object] | None = None,
+    ) -> None:
+        """`stream` is told what models say while they say it."""
         if not ids.is_path(request.file):
             raise BadRequest(f"{request.file!r:.99} is no path of a file", hint="name the file of a session log")
         path = _existing(Path(request.file)) if request.resume else _new(Path(request.file))
@@ -88,18 +97,20 @@ class OpenChat:
             raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
         self.session = _session(repo, path, request, warn)
         try:
-            self.root = self._load(request)
+            self.root = self._load(request, stream)
         except BaseException:
             self.session.close()
             raise
 
-    def _load(self, request: ChatRequest) -> Agent:
+    def _load(self, request: ChatRequest, stream: Callable[[Agent, Streamed], object] | None) -> Agent:
         known = self.session.agents.get(self.session.root or "")
         if request.system_prompt is not None and known is not None and known.entries:
             raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MissingHook)  # told by `start`
-            root, _ = load_session(self.session, language_model=request.model, system_prompt=request.system_prompt)
+            root, _ = load_session(
+                self.session, language_model=request.model, system_prompt=request.system_prompt, stream=stream
+            )
         return root
 
     def start(self) -> ChatStart:

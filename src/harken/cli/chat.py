@@ -21,9 +21,11 @@ from .options import FILE, REF
 
 if TYPE_CHECKING:
     import harken
-    from harken.api.chat import ChatStart, OpenChat
+    from harken.api.chat import ChatStart, OpenChat, Streamed
     from harken.repo import Repo
 
+RECALLED = 6
+"""How many messages of a session that is resumed are shown."""
 HELP = """\
 /agents            who is here, and who was
 /perspective NAME  what an agent heard, did and said
@@ -87,11 +89,13 @@ def chat_command(
     request = ChatRequest(
         file=path, resume=resume is not None, ref=start or "", model=model, system_prompt=system_prompt
     )
-    with OpenChat(_store(ctx, start), request, warn=ui.warn) as opened:
+    shown = Showing()
+    with OpenChat(_store(ctx, start), request, warn=ui.warn, stream=shown) as opened:
         _introduce(opened.start(), start)
-        failed = Chat(opened).run()
-    shown = f"'{path}'" if " " in path else path
-    ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
+        _recall(opened)
+        failed = Chat(opened, shown).run()
+    named = f"'{path}'" if " " in path else path
+    ui.note(f"the session is kept; resume it with: harken chat --resume {named}")
     return 1 if failed and not sys.stdin.isatty() else 0
 
 
@@ -121,6 +125,57 @@ def _introduce(begun: ChatStart, ref: str | None) -> None:
         ui.warn("they are not here, so what they would have refused or changed is let through")
 
 
+def _recall(opened: OpenChat) -> None:
+    """Show the end of what was said before, and what was being said when it broke off."""
+    said = [entry for entry in opened.root.transcript if _is_said(entry)]
+    if len(said) > RECALLED:
+        file = opened.session.path
+        ui.note(f"{ui.count(len(said) - RECALLED, 'earlier message')}; `harken view dialog {file}` shows all")
+    for entry in said[-RECALLED:]:
+        who = "you> " if entry["role"] == "user" else ""
+        ui.block(who + str(entry["content"]), stderr=True)
+    if partial := opened.root.partial:
+        ui.note("partial, it broke off here:")
+        ui.block(partial, stderr=True)
+
+
+def _is_said(entry: dict[str, object]) -> bool:
+    """Whether a person said it, or the agent to a person."""
+    if entry.get("role") not in ("user", "assistant") or not entry.get("content"):
+        return False
+    return entry.get("source") != "injected" and not entry.get("tool_calls")
+
+
+class Showing:
+    """Shows what the root agent's model says while it says it, and what happens to the models of all."""
+
+    def __init__(self) -> None:
+        self.whole: str | None = None
+        """The last message that was shown to its end."""
+        self._begun = False
+
+    def __call__(self, agent: harken.Agent, piece: Streamed) -> None:
+        if piece.kind == "failed":
+            self.end()
+            again = "it is not asked again" if piece.pause is None else f"asked again in {piece.pause:g} s"
+            ui.note(f"  ({agent.label}: the model failed, {again}: {piece.text})")
+        elif piece.kind == "call":
+            self.end()
+            ui.note(f"  ({agent.label} uses {piece.text})")
+        elif agent.role == "root" and piece.kind == "text":
+            ui.words(piece.text)
+            self._begun = True
+        elif agent.role == "root" and piece.kind == "reply":
+            self.whole = piece.text if self._begun else None
+            self.end()
+
+    def end(self) -> None:
+        """End the line that was begun."""
+        if self._begun:
+            ui.words("\n")
+            self._begun = False
+
+
 def _fresh() -> Path:
     """A name for a new session, in the current folder."""
     stem = clock.to_datetime(clock.now()).astimezone().strftime("session_%Y%m%d_%H%M%S")
@@ -131,8 +186,9 @@ def _fresh() -> Path:
 class Chat:
     """The loop: read a line, let the root agent answer or run a command."""
 
-    def __init__(self, opened: OpenChat) -> None:
+    def __init__(self, opened: OpenChat, showing: Showing) -> None:
         self._say_to_root = opened.say
+        self._showing = showing
         self.root = opened.root
         self.session = opened.session
         self.failed = False
@@ -192,16 +248,19 @@ class Chat:
 
     def _turn(self, text: str | None = None) -> None:
         """Say something, or go on with what was begun, until the root agent has answered or somebody stops it."""
+        self._showing.whole = None
         try:
             reply = asyncio.run(self._answer(text))
         except (KeyboardInterrupt, asyncio.CancelledError):
+            self._showing.end()
             self._stop()
             ui.note("stopped; the session is kept")
         except HarkenError as problem:
+            self._showing.end()
             self.failed = True
             ui.failure(problem)
         else:
-            if reply is not None:
+            if reply is not None and reply != self._showing.whole:
                 ui.block(reply)
                 sys.stdout.flush()
 

@@ -193,6 +193,12 @@ def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
         stream.write(f"{indent}{part}\n")
 
 
+def words(text: str) -> None:
+    """A part of a text on stdout, seen at once; what follows goes on behind it."""
+    sys.stdout.write(safe(text))
+    sys.stdout.flush()
+
+
 def width() -> int:
     """The columns of the window; 0 where stdout is none, unless COLUMNS says how wide to write."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():

@@ -13,17 +13,19 @@ of lines, or a table:
     otherwise   what is said where no rule fits
 
 A line is a text, or a table with `say`, `think`, `call` (one call or a list, each `{tool, arguments}`), `error` (the
-model fails with this text), `failures` (fails so often before it answers) and `delay` (seconds).
+model fails with this text), `failures` (fails so often before it answers), `breaks` (where it is streamed, each of
+these failures comes behind so many words) and `delay` (seconds).
 Which line is due follows from how many messages the agent has in the log, so nothing is kept here between calls.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 import orjson
@@ -88,6 +90,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """The provider's id of the reply."""
 
 
+class Streamed(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of what a model is saying, or what happened to it on the way."""
+
+    kind: Literal["text", "thinking", "call", "failed", "reply"] = "text"
+    text: str = ""
+    """The words; of a `call` the name of the tool, of `failed` why, of a `reply` the whole message."""
+    attempt: int = 1
+    """What an attempt said that failed later counts for nothing: the next one begins anew."""
+    pause: float | None = None
+    """Where it failed: after how many seconds it is asked again; None: it is not."""
+
+
 def checked(reply: object) -> Reply:
     """What a model returned, where it is a reply that can be logged; else the model has failed."""
     if not isinstance(reply, Reply):
@@ -116,6 +130,14 @@ class Model(Protocol):
 
     async def complete(self, request: Request) -> Reply:
         """The next message; `ModelError` where there is none."""
+        ...
+
+
+class StreamingModel(Model, Protocol):
+    """A model that can be heard while it answers."""
+
+    def stream(self, request: Request) -> AsyncIterator[Streamed | Reply]:
+        """Pieces of the next message as they come, and then the message; `ModelError` where there is none."""
         ...
 
 
@@ -209,6 +231,7 @@ class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     when: str = ""
     error: str = ""
     failures: int = 0
+    breaks: int = 0
     delay: float = 0.0
 
     def calls(self) -> list[ScriptedCall]:
@@ -259,17 +282,43 @@ class ScriptedModel:
         line = due(self.script, request)
         if line.delay:
             await asyncio.sleep(line.delay)
+        self._fail(line, request)
+        return _reply(line, request)
+
+    async def stream(self, request: Request) -> AsyncIterator[Streamed | Reply]:
+        """The line that is due, word by word; its delay is spread over the words."""
+        line = due(self.script, request)
+        words = re.findall(r"\S+\s*|\s+", line.say or "")
+        if line.think:
+            yield Streamed(kind="thinking", text=line.think)
+        for number, word in enumerate(words or [""]):
+            if number == line.breaks:
+                self._fail(line, request)
+            await asyncio.sleep(line.delay / max(len(words), 1))
+            if word:
+                yield Streamed(text=word)
+        if len(words) <= line.breaks:
+            self._fail(line, request)
+        for call in line.calls():
+            yield Streamed(kind="call", text=call.tool)
+        yield _reply(line, request)
+
+    def _fail(self, line: ScriptLine, request: Request) -> None:
+        """Fail, where that is what the script says of this line."""
         place = (request.agent_id, request.turn)
         if (failed := self._failed.get(place, 0)) < line.failures:
             self._failed[place] = failed + 1
             raise ModelError(f"scripted failure {failed + 1} of {line.failures}", retryable=True)
         if line.error:
             raise ModelError(line.error)
-        calls = tuple(
-            tool_call(f"call_{request.agent_id}_{request.turn}_{number}", call.tool, _arguments(call))
-            for number, call in enumerate(line.calls())
-        )
-        return Reply(content=line.say, tool_calls=calls, thinking=line.think)
+
+
+def _reply(line: ScriptLine, request: Request) -> Reply:
+    calls = tuple(
+        tool_call(f"call_{request.agent_id}_{request.turn}_{number}", call.tool, _arguments(call))
+        for number, call in enumerate(line.calls())
+    )
+    return Reply(content=line.say, tool_calls=calls, thinking=line.think)
 
 
 def due(script: Script, request: Request) -> ScriptLine:

@@ -6,14 +6,17 @@ import importlib
 import logging
 import re
 import sys
+from collections.abc import AsyncIterator, Iterator
 from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.base import figure
 
-from .base import ModelError, Reply, Request, Usage, tool_call
+from .base import ModelError, Reply, Request, Streamed, Usage, tool_call
 
 # Too many requests, a server in trouble, a connection that timed out: asking again may help.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -53,17 +56,61 @@ class LiteLLMModel:
     async def complete(self, request: Request) -> Reply:
         """Ask the provider."""
         litellm = _litellm()
-        options = dict(self._options)
-        if request.tools:
-            options["tools"] = request.tools
         try:
-            answer = await litellm.acompletion(model=self._name, messages=request.messages, **options)
+            answer = await litellm.acompletion(**self._asked(request))
         except Exception as problem:
-            # Each provider raises its own; LiteLLM's have a status, and what has none is the network's.
-            said = _without_keys(f"{type(problem).__name__}: {problem}")
-            too_long = is_too_long(problem)
-            raise ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long) from problem
+            raise _failure(problem) from problem
         return read_answer(answer)
+
+    async def stream(self, request: Request) -> AsyncIterator[Streamed | Reply]:
+        """Ask the provider, and hear it while it answers."""
+        litellm = _litellm()
+        chunks: list[Any] = []
+        try:
+            asked = self._asked(request) | {"stream": True, "stream_options": {"include_usage": True}}
+            async for chunk in await litellm.acompletion(**asked):
+                chunks.append(chunk)
+                for piece in pieces_of(chunk):
+                    yield piece
+            whole = litellm.stream_chunk_builder(chunks, messages=request.messages)
+        except Exception as problem:
+            raise _failure(problem) from problem
+        reply = read_answer(whole)
+        if reply.usage is not None and reply.usage.cost_usd is None:
+            usage = Usage(tokens=reply.usage.tokens, cost_usd=self._cost(whole))
+            reply = msgspec.structs.replace(reply, usage=usage)
+        yield reply
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        asked = {"model": self._name, "messages": request.messages, **self._options}
+        return asked | {"tools": request.tools} if request.tools else asked
+
+    def _cost(self, answer: Any) -> float | None:
+        try:
+            return float(_litellm().completion_cost(completion_response=answer, model=self._name))
+        except Exception:  # noqa: BLE001  a model without a price is reported in many ways
+            return None
+
+
+def pieces_of(chunk: Any) -> Iterator[Streamed]:
+    """What a chunk of LiteLLM's says."""
+    choices = getattr(chunk, "choices", None) or ()
+    delta = getattr(choices[0], "delta", None) if choices else None
+    thought, said = (getattr(delta, key, None) for key in ("reasoning_content", "content"))
+    if isinstance(thought, str) and thought:
+        yield Streamed(kind="thinking", text=thought)
+    if isinstance(said, str) and said:
+        yield Streamed(text=said)
+    for call in getattr(delta, "tool_calls", None) or ():
+        if name := getattr(getattr(call, "function", None), "name", None):
+            yield Streamed(kind="call", text=str(name))
+
+
+def _failure(problem: Exception) -> ModelError:
+    """What LiteLLM raised. Each provider raises its own; LiteLLM's have a status, what has none is the network's."""
+    said = _without_keys(f"{type(problem).__name__}: {problem}")
+    too_long = is_too_long(problem)
+    return ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long)
 
 
 def read_answer(answer: Any) -> Reply:

@@ -1,0 +1,202 @@
+"""Asking a model that is heard while it answers, or that fails: again and again, until it answers or is given up.
+
+What is shown is in the log first: stretches of text are gathered for a moment, logged as notices (`system`, subtype
+`partial`), and then handed to whoever listens. They are in no transcript. The message that follows takes their place;
+where none follows, they are what is left of an answer that broke off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import warnings
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import orjson
+
+from harken import clock
+from harken.errors import HarkenError
+from harken.events import Error, System
+from harken.log import Session
+
+from .models import ModelError, Reply, Request, Streamed, checked
+from .tools import describe
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+PARTIAL = "partial"
+"""The subtype of the notice that holds a stretch of what a model was saying."""
+MOMENT = 0.25
+"""For how many seconds words are gathered before they are logged and shown."""
+MAX_TOLD = 2000
+"""How many characters of a provider's complaint are logged."""
+
+Listener = Callable[["Agent", Streamed], object]
+"""Told what the model of an agent says, as it is said."""
+
+
+class Asking:
+    """One question to the model of an agent."""
+
+    def __init__(self, agent: Agent, request: Request) -> None:
+        self.agent = agent
+        self.pool = agent.pool
+        self.request = request
+        self.attempt = 1
+        self._held: list[str] = []  # words that are not logged yet
+        self._since = 0.0  # since when
+        self._kind = "text"
+        self._shown = {"text": 0, "thinking": 0}  # how many characters of this attempt are logged
+
+    async def answered(self, problem: Exception | None = None) -> Reply:
+        """The reply; where the first attempt was made already, `problem` is how it failed."""
+        pauses = self.pool.retries.pauses()
+        while True:
+            if problem is None:
+                try:
+                    return await self._attempt()
+                except Exception as raised:  # noqa: BLE001  whatever a model raises is its failure
+                    problem = raised
+            failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
+            self._log_failure(failure)
+            pause = next(pauses, None) if failure.retryable else None
+            self._tell(Streamed(kind="failed", text=str(failure)[:MAX_TOLD], attempt=self.attempt, pause=pause))
+            if pause is None and isinstance(problem, HarkenError):
+                raise problem  # it has a hint
+            if pause is None:
+                raise failure from problem
+            problem = None
+            await asyncio.sleep(pause)
+            self.attempt += 1
+
+    def _log_failure(self, failure: ModelError) -> None:
+        message = f"{self.agent.language_model}: {failure}"[:MAX_TOLD]
+        self.pool.session.append([Error(agent_id=self.agent.agent_id, message=message)])
+
+    async def _attempt(self) -> Reply:
+        model = self.agent.model
+        if self.pool.stream is None or self.request.purpose:
+            return checked(await model.complete(self.request))
+        self._held, self._shown = [], {"text": 0, "thinking": 0}
+        stream = getattr(model, "stream", None)
+        if stream is None:
+            reply = checked(await model.complete(self.request))
+            self.pool.unshown[self.agent.agent_id] = reply.content or ""
+            return reply
+        try:
+            reply = await self._listen(stream(self.request))
+        except BaseException:
+            self._flush()  # what the model had said is part of what happened
+            raise
+        words = reply.content or ""
+        self.pool.unshown[self.agent.agent_id] = words[self._shown["text"] :]
+        return reply
+
+    async def _listen(self, stream: AsyncIterator[Streamed | Reply]) -> Reply:
+        """Take in what a model says until it has answered; what is held for a moment is let go when that is over."""
+        reply: object = None
+        following: asyncio.Future[object] | None = None
+        try:
+            while reply is None:
+                following = asyncio.ensure_future(_following(stream))
+                while not following.done():
+                    await asyncio.wait({following}, timeout=self._remaining())
+                    if self._held and not self._remaining():
+                        self._flush()
+                match found := following.result():
+                    case Streamed():
+                        self._take(found)
+                    case _:
+                        reply = found
+                        break
+        finally:
+            if following is not None and not following.done():
+                following.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await following
+            if (close := getattr(stream, "aclose", None)) is not None:
+                await close()
+        return checked(reply)
+
+    def _take(self, piece: Streamed) -> None:
+        if piece.kind not in self._shown:
+            self._flush()
+            self._tell(piece)
+            return
+        if piece.kind != self._kind:
+            self._flush()
+            self._kind = piece.kind
+        if not self._held:
+            self._since = clock.monotonic()
+        self._held.append(piece.text)
+        if not self._remaining():
+            self._flush()
+
+    def _remaining(self) -> float | None:
+        """How many seconds what is held may still be held; None where nothing is."""
+        if not self._held:
+            return None
+        return max(self._since + MOMENT - clock.monotonic(), 0)
+
+    def _flush(self) -> None:
+        """Log what is held, then show it."""
+        text, self._held = "".join(self._held), []
+        if not text:
+            return
+        agent, kind = self.agent, self._kind
+        about: dict[str, object] = {"attempt": self.attempt, "at": self._shown[kind], "text": text}
+        if kind != "text":
+            about["of"] = kind
+        notice = System(
+            agent_id=agent.agent_id,
+            subtype=PARTIAL,
+            metadata=orjson.dumps(about),  # no message: the words are searched for and shown where they are whole
+            cause=agent.last_message_id(),
+        )
+        self.pool.session.append([notice])
+        self._shown[kind] += len(text)
+        self._tell(Streamed(kind=kind, text=text, attempt=self.attempt))  # type: ignore[arg-type]
+
+    def _tell(self, piece: Streamed) -> None:
+        tell(self.agent, piece)
+
+
+async def _following(stream: AsyncIterator[Streamed | Reply]) -> object:
+    """The next item; None where a model ended without a reply."""
+    async for item in stream:
+        return item
+    return None
+
+
+def tell(agent: Agent, piece: Streamed) -> None:
+    """Show a piece to whoever listens; one who fails at that is told no more: a display must not stop a session."""
+    if (listener := agent.pool.stream) is None:
+        return
+    try:
+        listener(agent, piece)
+    except Exception as problem:  # noqa: BLE001  somebody else's code
+        agent.pool.stream = None
+        warnings.warn(f"what listens to the models failed and is told no more: {describe(problem)}", stacklevel=2)
+
+
+def told_whole(agent: Agent, content: str) -> None:
+    """Show the rest of a message that is in the log now, and that it is whole."""
+    if rest := agent.pool.unshown.pop(agent.agent_id, ""):
+        tell(agent, Streamed(text=rest))
+    tell(agent, Streamed(kind="reply", text=content))
+
+
+def partial(session: Session, agent_id: str) -> str:
+    """What the model of an agent was saying when it broke off; empty where its last message is whole."""
+    found = ""
+    for line in session.records_of([agent_id]):
+        if line.get("event_type") == "transcript_entry" and line.get("role") == "assistant":
+            found = ""
+        elif line.get("event_type") == "system" and line.get("subtype") == PARTIAL:
+            about = line.get("metadata")
+            text = about.get("text") if isinstance(about, dict) and "of" not in about else None
+            if isinstance(about, dict) and isinstance(text, str):
+                found = found + text if about.get("at") else text
+    return found
