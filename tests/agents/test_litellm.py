@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import load_session
-from harken.agents import Retries, Streamed
+from harken.agents import ModelOptions, Retries, Streamed
 from harken.agents.models import LiteLLMModel
 from harken.errors import ModelFailed
 from support.stage import contents, lines, say
@@ -133,6 +133,19 @@ def test_a_provider_is_heard_while_it_answers(model: LiteLLMModel, tmp_path: Pat
         assert ["Created subagent: Ann"] == contents(root, "tool")
     assert ["failed", "call", "reply", "text", "reply"] == [piece.kind for piece in told]
     assert "She is Ann." == "".join(piece.text for piece in told if piece.kind == "text")
+
+
+def test_options_reach_the_provider(model: LiteLLMModel, tmp_path: Path) -> None:
+    Provider.answers += [words('{"a": 1}')]
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    options = ModelOptions(temperature=0.5, seed=7, max_tokens=9, stop="END", response_format=schema, timeout=30)
+
+    root, session = load_session(tmp_path / "log", language_model=model, options=options)
+    with session:
+        assert '{"a": 1}' == say(root, "Count.")
+    (asked,) = Provider.requests
+    assert (0.5, 7, 9, ["END"]) == tuple(asked[key] for key in ("temperature", "seed", "max_tokens", "stop"))
+    assert schema == asked["response_format"]["json_schema"]["schema"]
 
 
 def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Path) -> None:

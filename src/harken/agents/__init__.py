@@ -8,7 +8,9 @@ from .agent import Agent
 from .hooks import Hook, HookAgent, Moment, hook
 from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
+from .options import ModelOptions
 from .pool import AgentPool
+from .schemas import parsed
 from .tools import Answer, Call, Tool, make_tool, tool
 from .triggers import FileWatcher, wake
 
@@ -25,6 +27,7 @@ __all__ = [
     "MissingHook",
     "Model",
     "ModelError",
+    "ModelOptions",
     "Moment",
     "Reply",
     "Request",
@@ -38,6 +41,7 @@ __all__ = [
     "load_session",
     "make_tool",
     "open_model",
+    "parsed",
     "tool",
     "wake",
 ]

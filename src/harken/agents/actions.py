@@ -6,16 +6,19 @@ they are run again with the window of what they had done, and skip the steps tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
 
-from .tools import Answer, Call, make_tool
+from .tools import Answer, Call, as_text, make_tool
 from .watching import deliver, wordings
 
 if TYPE_CHECKING:
     from .agent import Agent
+
+MAX_RESULT = 1_000_000
+"""How many characters of a tool's result are kept."""
 
 
 async def task(
@@ -61,6 +64,20 @@ def speaker_of(agent: Agent, value: object) -> Agent | None:
     if not maker or maker == agent.agent_id or agent.session.agents[maker].role == "hook":
         return None
     return agent.pool.get(maker)
+
+
+def as_answer(value: Any, log: object = None) -> Answer:
+    """What a tool returned, with its origin where it has one."""
+    if isinstance(value, Answer):
+        return value
+    return Answer(content=as_text(value), substance=value.id_in(log) if isinstance(value, LoggedString) else None)
+
+
+def bounded(text: str) -> str:
+    """A result that a model can be expected to read, and the log to keep."""
+    if len(text) <= MAX_RESULT:
+        return text
+    return f"{text[:MAX_RESULT]}\n[{len(text) - MAX_RESULT} more characters were left out]"
 
 
 async def discuss(

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
+import msgspec
 import orjson
 
 from harken import clock
@@ -21,6 +22,7 @@ from harken.events import Error, System
 from harken.log import Session
 
 from .models import ModelError, Reply, Request, Streamed, checked
+from .options import check_address
 from .tools import describe
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ class Asking:
     def __init__(self, agent: Agent, request: Request) -> None:
         self.agent = agent
         self.pool = agent.pool
-        self.request = request
+        self.options = agent.options
+        self.request = msgspec.structs.replace(request, options=self.options)
         self.attempt = 1
         self._held: list[str] = []  # words that are not logged yet
         self._since = 0.0  # since when
@@ -52,11 +55,12 @@ class Asking:
 
     async def answered(self, problem: Exception | None = None) -> Reply:
         """The reply; where the first attempt was made already, `problem` is how it failed."""
+        check_address(self.options, self.pool.settings.trusted)
         pauses = self.pool.retries.pauses()
         while True:
             if problem is None:
                 try:
-                    return await self._attempt()
+                    return await self._in_time()
                 except Exception as raised:  # noqa: BLE001  whatever a model raises is its failure
                     problem = raised
             failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
@@ -74,6 +78,16 @@ class Asking:
     def _log_failure(self, failure: ModelError) -> None:
         message = f"{self.agent.language_model}: {failure}"[:MAX_TOLD]
         self.pool.session.append([Error(agent_id=self.agent.agent_id, message=message)])
+
+    async def _in_time(self) -> Reply:
+        """One attempt; one that takes longer than it may has failed, and another may not."""
+        try:
+            async with asyncio.timeout(self.options.timeout) as clocked:
+                return await self._attempt()
+        except TimeoutError as problem:
+            if not clocked.expired():
+                raise  # the model's own
+            raise ModelError(f"no answer within {self.options.timeout} seconds", retryable=True) from problem
 
     async def _attempt(self) -> Reply:
         model = self.agent.model

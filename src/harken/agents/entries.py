@@ -211,12 +211,12 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
     return told[::-1]
 
 
-def times_sent_back(entries: Sequence[Entry]) -> int:
-    """How often the agent's answer to what it was last told has been sent back."""
+def times_sent_back(entries: Sequence[Entry], *, by_hook: bool = True) -> int:
+    """How often the agent's answer to what it was last told has been sent back, by a hook or else for its form."""
     count = 0
     for entry in reversed(entries):
         if entry.get("origin") == SENT_BACK:
-            count += 1
+            count += ("hook" in entry) == by_hook
         elif entry.get("role") == "user" and entry.get("origin") != REMARK:
             break
     return count

@@ -14,6 +14,7 @@ from .agent import Agent
 from .asking import Listener
 from .hooks import Hook, HookAgent, distinct
 from .models import Model, Retries
+from .options import ModelOptions
 from .pool import AgentPool
 from .tools import Tool, ToolFunction, by_name
 
@@ -37,7 +38,8 @@ def load_session(
     window: int | None = None,
     parallel: int | None = None,
     stream: Listener | None = None,
-    **options: Any,
+    options: ModelOptions | None = None,
+    **session_options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
 
@@ -45,15 +47,16 @@ def load_session(
     hooks again (a hook is known by its name; one that the log does not know is attached to the root). A model that
     is given stands for every agent; name and system prompt are for a root that is made. `window` is how many tokens an
     agent may be shown before it makes room, where its model does not say or says too much; `parallel` how many calls of
-    one message work at a time; `stream(agent, piece)` is told what models say while they say it. `options` are those
-    of `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
+    one message work at a time; `stream(agent, piece)` is told what models say while they say it. `options` say how
+    the root's model is asked, and those of agents below that have none of their own. What else is given is handed to
+    `Session`; a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
     given = distinct(hooks)
     if window is not None and (type(window) is not int or window <= 0):
         raise BadRequest(f"a window is a number of tokens, and {window!r:.80} is none", hint="such as window=200_000")
     if parallel is not None and (type(parallel) is not int or parallel <= 0):
         raise BadRequest(f"at least one call works at a time, not {parallel!r:.80}", hint="such as parallel=8")
-    session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
+    session = session_file if isinstance(session_file, Session) else Session(session_file, **session_options)
     try:
         pool = AgentPool.of(session)
         pool.retries = retries or pool.retries
@@ -67,6 +70,8 @@ def load_session(
         fresh = _fresh(session, given)
         pool.take_hooks(hook for hook in given if isinstance(hook, Hook))
         root = _root(pool, system_prompt, name, by_name(tools))
+        if options is not None:
+            root.options = options
         for hook in fresh:
             root.add_hook(hook)
         if pool.missing:

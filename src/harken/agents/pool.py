@@ -23,6 +23,7 @@ from .entries import usable
 from .hooks import Hook
 from .models import Model, Reply, Request, Retries, Usage, checked, open_model
 from .reviving import Reviving
+from .settings import Settings
 from .side_by_side import PARALLEL
 from .tools import Tool
 
@@ -57,6 +58,9 @@ class AgentPool:
         """Whoever is shown what models say while they say it."""
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
+        self.settings = Settings(self)
+        self.is_plain = True
+        """Whether no agent has settings, so that models are simply asked."""
         self.unshown: dict[str, str] = {}
         """What of each agent's message nobody was shown before it was whole."""
         self._living: dict[str, Agent] = {}
@@ -93,7 +97,7 @@ class AgentPool:
         it was given, unless it is the root, which has those of the program."""
         living, own = self._living.get(agent_id), self.tools.get(agent_id)
         tools = {} if own is None or self.session.root is None else {"tools": list(own)}
-        return living.made_below if living is not None else None, tools
+        return living.made_below if living is not None else None, tools | self.settings.made_with(agent_id)
 
     def tools_of(self, agent_id: str) -> dict[str, Tool] | None:
         """The tools of its own that an agent has, given now or before a load; None: those of its parent."""
@@ -174,7 +178,7 @@ class AgentPool:
 
         Whatever a model raises is its failure (`ModelError`), so that the turn stays open and can be resumed.
         """
-        if self.stream is not None and not request.purpose:
+        if not self.is_plain or (self.stream is not None and not request.purpose):
             return await asking.Asking(agent, request).answered()
         try:
             return checked(await agent.model.complete(request))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest
 from harken.log import AgentInfo, Session
@@ -13,6 +13,7 @@ from harken.log.transcripts import entries_of_all
 from .actions import DISCUSS
 from .entries import Entry, as_entry, call_arguments, call_name, calls_of, usable
 from .hooks import recalled
+from .settings import NAMES
 from .watching import Watcher, instruct
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class History:
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
         self._open: dict[str, tuple[int, str]] = {}
+        self.settings: dict[str, Any] = {}
+        """Changes of its settings, the last of each."""
         self._asked = self._seated = 0  # how many discussions were asked for, and which of them gave the two lists
 
     def take(self, data: Entry) -> None:
@@ -44,6 +47,8 @@ class History:
                     self._open[call["id"]] = (self._asked, call_arguments(call))
         elif role == "tool":
             self._answered(data)
+        elif data.get("event_type") == "system" and data.get("subtype") in NAMES:
+            self.settings[data["subtype"]] = data.get("metadata")
 
     def _answered(self, data: Entry) -> None:
         call_id = data.get("tool_call_id")
@@ -118,6 +123,7 @@ class Reviving:
         if agent_id not in self._past:
             self.read([agent_id])
         history = self._history.pop(agent_id)
+        self.pool.settings.recall(agent_id, history.settings)
         agent = Agent(self.session, init_prompt=self._past.pop(agent_id), agent_id=agent_id)
         agent.turns = history.spoken
         if agent.is_terminated or agent.role == "hook":

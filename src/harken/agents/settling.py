@@ -1,18 +1,26 @@
-"""What a crash has left open: calls that are taken up again or answered as interrupted, and words to be reviewed."""
+"""What a crash has left open: calls to be taken up again or answered as interrupted, and words to be reviewed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harken.errors import ModelFailed
+from harken.events import Error
 from harken.events.verdicts import Deny
+from harken.log import LoggedString
 
 from .actions import CONTINUED
-from .entries import INTERRUPTED, Entry, call_name, causes_of, last_spoken, times_sent_back
+from .entries import INTERRUPTED, SENT_BACK, Entry, call_name, causes_of, last_spoken, times_sent_back
+from .schemas import misfit_text
 from .tools import Answer
 from .watching import watchers_of
 
 if TYPE_CHECKING:
+    from .agent import Agent
     from .turn import Turn
+
+WRONG_FORM = "Your answer does not have the form that was asked for:"
+ANEW = "Answer again, with JSON of that form alone."
 
 
 async def settle(turn: Turn, message: Entry, calls: list[Entry]) -> None:
@@ -44,7 +52,11 @@ def is_under_review(turn: Turn) -> bool:
     from .turn import MAX_REVIEWS
 
     spoken, transcript = to_review(turn), turn.agent.transcript
-    if spoken is None or not spoken.get("message_id") or times_sent_back(transcript) >= MAX_REVIEWS:
+    if spoken is None or not spoken.get("message_id"):
+        return False
+    if wrong_form(turn.agent, str(spoken.get("content") or "")) is not None:
+        return True
+    if times_sent_back(transcript) >= MAX_REVIEWS:
         return False
     message_id = str(spoken["message_id"])
     behind = transcript[transcript.index(spoken) + 1 :]
@@ -58,3 +70,24 @@ def to_review(turn: Turn) -> Entry | None:
         return None
     makers = (session.registry.messages.get(cause) for cause in causes_of(spoken))
     return None if any(maker and session.agents[maker].role == "hook" for maker in makers) else spoken
+
+
+def wrong_form(agent: Agent, text: str) -> str | None:
+    """What is wrong with the form of an answer; None: nothing, or it may have any."""
+    schema = None if agent.pool.is_plain else agent.options.schema
+    return None if schema is None else misfit_text(text, schema)
+
+
+def sent_back_for_its_form(agent: Agent, said: LoggedString) -> bool:
+    """Send an answer back that does not fit its form; `ModelFailed` after as many as may be tried."""
+    why = wrong_form(agent, said)
+    if why is None:
+        return False
+    if times_sent_back(agent.transcript, by_hook=False) + 1 < agent.options.tries:
+        agent.harken(f"{WRONG_FORM} {why}. {ANEW}", origin=SENT_BACK, cause=said.message_id)
+        return True
+    message = f"{agent.language_model} gave {agent.options.tries} answers that do not fit their form: {why}"
+    agent.session.append([Error(agent_id=agent.agent_id, message=message, cause=said.message_id)])
+    raise ModelFailed(
+        f"{message} ({agent.label})", hint="set more tries, another model or another form in agent.options; then resume"
+    )

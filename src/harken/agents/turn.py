@@ -17,7 +17,7 @@ from harken.events.verdicts import BLOCKED, Deny
 from harken.log import LoggedString
 
 from . import settling, side_by_side
-from .actions import heard_by, speaker_of
+from .actions import as_answer, bounded, heard_by, speaker_of
 from .asking import told_whole
 from .compaction import make_more_room, make_room
 from .entries import (
@@ -42,7 +42,7 @@ from .entries import (
 from .hooks import Moment
 from .models import Gauge, Message, ModelError, Reply, Request
 from .side_by_side import ALONE, Slot
-from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
+from .tools import Answer, Call, LoopLock, Tool, calling, describe
 from .watching import Ruling, consult, speak
 
 if TYPE_CHECKING:
@@ -52,9 +52,6 @@ MAX_STEPS = 200
 """How many messages a model may produce in one turn before it has to say something."""
 MAX_REVIEWS = 3
 """How often an utterance may be sent back in one turn; the next one stands."""
-
-MAX_RESULT = 1_000_000
-"""How many characters of a tool's result are kept."""
 
 _TOO_LONG = "what is left cannot be folded; give it a model with a larger window, then resume"
 FATAL = (ModelFailed, Poisoned, Locked)
@@ -274,6 +271,8 @@ class Turn:
     async def _stands(self, said: LoggedString) -> bool:
         """Whether the utterance is accepted; if not, the agent has heard why."""
         agent = self.agent
+        if not agent.pool.is_plain and settling.sent_back_for_its_form(agent, said):
+            return False
         reviews = times_sent_back(agent.transcript)
         if reviews < MAX_REVIEWS:
             moment = Moment(
@@ -371,20 +370,6 @@ def blocked(ruling: Ruling) -> Answer:
     why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
     text = f"{BLOCKED}{ruling.watcher.name}': {why}"
     return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
-
-
-def as_answer(value: Any, log: object = None) -> Answer:
-    """What a tool returned, with its origin where it has one."""
-    if isinstance(value, Answer):
-        return value
-    return Answer(content=as_text(value), substance=value.id_in(log) if isinstance(value, LoggedString) else None)
-
-
-def bounded(text: str) -> str:
-    """A result that a model can be expected to read, and the log to keep."""
-    if len(text) <= MAX_RESULT:
-        return text
-    return f"{text[:MAX_RESULT]}\n[{len(text) - MAX_RESULT} more characters were left out]"
 
 
 def _message(reply: Reply) -> Message:

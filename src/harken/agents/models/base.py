@@ -30,6 +30,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 import orjson
 
+from harken.agents.options import PLAIN, ModelOptions
 from harken.errors import BadRequest, NotFound
 from harken.events import Tokens
 
@@ -59,6 +60,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 0
     """How many messages this agent has produced so far, compacted ones included."""
 
+    options: ModelOptions = PLAIN
+    """How it is asked: temperature, the form of the answer and the rest."""
     purpose: str = ""
     """`summary` where the agent has to sum up what is to be folded; else it is to go on."""
 

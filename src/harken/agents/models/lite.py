@@ -82,7 +82,8 @@ class LiteLLMModel:
         yield reply
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        asked = {"model": self._name, "messages": request.messages, **self._options}
+        options = self._options | request.options.for_provider()
+        asked = {"model": self._name, "messages": request.messages, **options}
         return asked | {"tools": request.tools} if request.tools else asked
 
     def _cost(self, answer: Any) -> float | None:

@@ -1,0 +1,74 @@
+"""What agents were given beyond words: options and limits, as the log has them and as this program has changed them.
+
+What an agent was made with is in `attributes` of its `agent_created`; a change is a notice (`system`) with the name of
+the setting as its subtype. What an agent was not given it has from its parent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from harken.events import System
+
+from .options import OPTIONS, PLAIN, ModelOptions, read_options, written
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .core import AgentCore
+    from .pool import AgentPool
+
+NAMES = frozenset({OPTIONS})
+"""The settings there are."""
+
+
+class Settings:
+    """The settings of the agents of one session."""
+
+    def __init__(self, pool: AgentPool) -> None:
+        self.pool = pool
+        self.trusted: set[str] = set()
+        """Addresses that this program has named."""
+        self._given: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def give(self, agent_id: str, name: str, value: ModelOptions) -> None:
+        """Let an agent have this, in this program; whoever logs its creation logs it too."""
+        self._given[agent_id, name] = written(value)
+        self.pool.is_plain = False
+        if isinstance(value, ModelOptions) and value.api_base is not None:
+            self.trusted.add(value.api_base)
+
+    def recall(self, agent_id: str, changes: dict[str, Any]) -> None:
+        """What the log says of an agent that is brought back: what it was made with, and the changes since."""
+        info = self.pool.session.agents.get(agent_id)
+        made = info.attributes if info is not None else {}
+        for name in NAMES:
+            value = changes.get(name, made.get(name))
+            if isinstance(value, dict) and (agent_id, name) not in self._given:
+                self._given[agent_id, name] = value
+                self.pool.is_plain = False
+
+    def made_with(self, agent_id: str) -> dict[str, Any]:
+        """What the line that makes an agent says of its settings."""
+        return {name: value for (one, name), value in self._given.items() if one == agent_id}
+
+    def change(self, agent: Agent, name: str, value: ModelOptions) -> None:
+        """Let an agent have this from here on, and log it where the log says something else."""
+        known = self._given.get((agent.agent_id, name), {})
+        self.give(agent.agent_id, name, value)
+        if agent.info is not None and known != written(value):
+            data = orjson.dumps(written(value))
+            self.pool.session.append([System(agent_id=agent.agent_id, subtype=name, metadata=data)])
+
+    def of(self, agent_id: str, name: str) -> dict[str, Any] | None:
+        """What an agent itself was given."""
+        return self._given.get((agent_id, name))
+
+    def options(self, agent: AgentCore) -> ModelOptions:
+        """How the model of an agent is asked; a hook is asked plainly, whoever it watches."""
+        own = read_options(self.of(agent.agent_id, OPTIONS))
+        if own is not None or agent.role == "hook":
+            return own or PLAIN
+        above = agent.parent
+        return self.options(above).below() if above is not None else PLAIN
