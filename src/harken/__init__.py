@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .errors import Evicted as Evicted
     from .errors import Forgotten as Forgotten
     from .errors import HarkenError as HarkenError
+    from .errors import LimitReached as LimitReached
     from .errors import Locked as Locked
     from .errors import ModelFailed as ModelFailed
     from .errors import NotAllowed as NotAllowed
@@ -102,6 +103,7 @@ _HOME = {
     "Evicted": "errors",
     "Forgotten": "errors",
     "Conflict": "errors",
+    "LimitReached": "errors",
     "Locked": "errors",
     "BadRecord": "errors",
     "Poisoned": "errors",

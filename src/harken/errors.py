@@ -16,6 +16,7 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
   + BadRecord            exit 5  http 422   a record that could not be read, where the caller asked to be strict
   + Poisoned             exit 1  http 500   a write failed; what reached the disk must be read again
   + ModelFailed          exit 1  http 502   the language model did not answer
+    + LimitReached       exit 1  http 402   it was not asked: what agents may use is used up
   + NotAllowed           exit 1  http 403   whoever asks may not do this, or may not ask from there
     + NotSignedIn        exit 1  http 401   nobody knows who asks
   + TooLarge             exit 1  http 413   more was sent than is taken
@@ -109,6 +110,12 @@ class ModelFailed(HarkenError):
     """The language model did not answer."""
 
     http_status = 502
+
+
+class LimitReached(ModelFailed):
+    """The language model was not asked: what agents may use is used up."""
+
+    http_status = 402
 
 
 class NotAllowed(HarkenError):

@@ -6,6 +6,7 @@ from harken.events.verdicts import Approve, Deny, Rewrite
 
 from .agent import Agent
 from .hooks import Hook, HookAgent, Moment, hook
+from .limits import RunLimits, Used
 from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
 from .options import ModelOptions
@@ -33,10 +34,12 @@ __all__ = [
     "Request",
     "Retries",
     "Rewrite",
+    "RunLimits",
     "ScriptedModel",
     "Streamed",
     "StreamingModel",
     "Tool",
+    "Used",
     "hook",
     "load_session",
     "make_tool",

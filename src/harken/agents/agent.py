@@ -11,6 +11,7 @@ from . import actions, asking, compaction, settling, watching
 from .core import AgentCore
 from .entries import INTERRUPTED, STOPPED, check_text, is_pending, open_calls
 from .hooks import Hook, HookAgent
+from .limits import LIMITS, RunLimits, check_depth, read_limits
 from .models import Model
 from .opening import made_by
 from .options import OPTIONS, ModelOptions
@@ -87,6 +88,16 @@ class Agent(AgentCore):
         self.refuse_terminated()
         self.pool.settings.change(self, OPTIONS, options)
 
+    @property
+    def limits(self) -> RunLimits:
+        """How much it and all below it may use, as it was given; those of the agents above hold as well."""
+        return read_limits(self.pool.settings.of(self.agent_id, LIMITS)) or RunLimits()
+
+    @limits.setter
+    def limits(self, limits: RunLimits) -> None:
+        self.refuse_terminated()
+        self.pool.settings.change(self, LIMITS, limits)
+
     def interrupt(self, why: str = INTERRUPTED) -> int:
         """Answer every open call from here down as interrupted, so that something new can be said; gives how many."""
         count = sum(child.interrupt(why) for child in self.subagents.values())
@@ -115,16 +126,29 @@ class Agent(AgentCore):
         language_model: str | Model | None = None,
         tools: Iterable[ToolFunction | Tool] | None = None,
         options: ModelOptions | None = None,
+        limits: RunLimits | None = None,
     ) -> Agent:
-        """Make an agent below this one; it has the same model, tools and options unless others are given."""
+        """Make an agent below this one; it has the same model, tools and options unless others are given.
+
+        `limits` are its own and of all below it; those of the agents above hold for it too."""
         self.refuse_terminated()
         self.pool.check_name(name, below=self.agent_id)
         if len(self.path) >= MAX_DEPTH:
             raise BadRequest(
                 f"agents may not be nested more than {MAX_DEPTH} deep", hint="let an agent further up do it"
             )
+        if not self.pool.is_plain:
+            check_depth(self)
         cause = cause or self._occasion()
-        child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools, options=options)
+        child = Agent(
+            self.session,
+            name=name,
+            parent=self,
+            language_model=language_model,
+            tools=tools,
+            options=options,
+            limits=limits,
+        )
         with self.session.batch():
             child.create(cause, made_by(current_call(), cause, system_prompt))
             if system_prompt is not None:

@@ -17,10 +17,11 @@ import msgspec
 import orjson
 
 from harken import clock
-from harken.errors import HarkenError
+from harken.errors import HarkenError, LimitReached
 from harken.events import Error, System
 from harken.log import Session
 
+from . import limits
 from .models import ModelError, Reply, Request, Streamed, checked
 from .options import check_address
 from .tools import describe
@@ -56,11 +57,15 @@ class Asking:
     async def answered(self, problem: Exception | None = None) -> Reply:
         """The reply; where the first attempt was made already, `problem` is how it failed."""
         check_address(self.options, self.pool.settings.trusted)
+        if problem is None:
+            limits.check(self.agent)
         pauses = self.pool.retries.pauses()
         while True:
             if problem is None:
                 try:
                     return await self._in_time()
+                except LimitReached:
+                    raise
                 except Exception as raised:  # noqa: BLE001  whatever a model raises is its failure
                     problem = raised
             failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
@@ -80,14 +85,25 @@ class Asking:
         self.pool.session.append([Error(agent_id=self.agent.agent_id, message=message)])
 
     async def _in_time(self) -> Reply:
-        """One attempt; one that takes longer than it may has failed, and another may not."""
+        """One attempt. One that takes longer than a request may has failed, and another may not; one that takes longer
+        than the agent may work is the last."""
+        left, started = limits.time_left(self.agent), clock.monotonic()
+        at_most = [one for one in (self.options.timeout, left[0] if left is not None else None) if one is not None]
         try:
-            async with asyncio.timeout(self.options.timeout) as clocked:
+            async with asyncio.timeout(min(at_most, default=None)) as clocked:
                 return await self._attempt()
         except TimeoutError as problem:
             if not clocked.expired():
                 raise  # the model's own
+            if left is not None and left[0] == min(at_most):
+                (_, whose, most), left = left, None
+                before = self.pool.beside.pop(self.agent.agent_id, {}).get("seconds", 0.0)
+                limits.reached(self.agent, "seconds", whose, most, most, before + clock.monotonic() - started)
             raise ModelError(f"no answer within {self.options.timeout} seconds", retryable=True) from problem
+        finally:
+            if left is not None:
+                beside = self.pool.beside.setdefault(self.agent.agent_id, {})
+                beside["seconds"] = round(beside.get("seconds", 0.0) + clock.monotonic() - started, 3)
 
     async def _attempt(self) -> Reply:
         model = self.agent.model

@@ -17,6 +17,7 @@ from harken.log.registry import MODEL
 from . import actions, turn
 from .entries import Entry, as_entry, call_name, check_text, usable
 from .hooks import Hook, HookAgent, distinct
+from .limits import LIMITS, RunLimits
 from .models import DEFAULT_MODEL, Message, Model
 from .opening import messages, opening
 from .options import OPTIONS, ModelOptions
@@ -47,6 +48,7 @@ class AgentCore:
         role: str | None = None,
         agent_id: str | None = None,
         options: ModelOptions | None = None,
+        limits: RunLimits | None = None,
     ) -> None:
         """`init_prompt` is what it begins with: a first message, or a transcript (another agent's will do).
 
@@ -90,8 +92,9 @@ class AgentCore:
             self.pool.chosen[self.agent_id] = self.pool.chosen[self.made_below]
         if tools is not None:
             self.pool.give_tools(self.agent_id, by_name(tools))
-        if options is not None:
-            self.pool.settings.give(self.agent_id, OPTIONS, options)
+        for setting, value in ((OPTIONS, options), (LIMITS, limits)):
+            if value is not None:
+                self.pool.settings.give(self.agent_id, setting, value)
         for hook in distinct(hooks):
             me.add_hook(hook)
 
@@ -264,11 +267,14 @@ class AgentCore:
         substance: str | None = None,
         cause: str | list[str] | None = None,
         is_error: bool = False,
+        seconds: float | None = None,
     ) -> str:
-        """Log the result of a tool call."""
+        """Log the result of a tool call, and how long it took where time is limited."""
         message: Message = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": content}
         if is_error:
             message["is_error"] = True
+        if seconds is not None:
+            message["seconds"] = round(seconds, 3)
         return self.log(message, substance=substance, cause=cause)
 
     def last_message_id(self) -> str | None:

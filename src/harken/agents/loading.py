@@ -13,6 +13,7 @@ from harken.log import Session
 from .agent import Agent
 from .asking import Listener
 from .hooks import Hook, HookAgent, distinct
+from .limits import SESSION_LIMITS, RunLimits
 from .models import Model, Retries
 from .options import ModelOptions
 from .pool import AgentPool
@@ -39,6 +40,7 @@ def load_session(
     parallel: int | None = None,
     stream: Listener | None = None,
     options: ModelOptions | None = None,
+    limits: RunLimits | None = None,
     **session_options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
@@ -48,8 +50,9 @@ def load_session(
     is given stands for every agent; name and system prompt are for a root that is made. `window` is how many tokens an
     agent may be shown before it makes room, where its model does not say or says too much; `parallel` how many calls of
     one message work at a time; `stream(agent, piece)` is told what models say while they say it. `options` say how
-    the root's model is asked, and those of agents below that have none of their own. What else is given is handed to
-    `Session`; a session that is open already (one that a repo keeps, say) may stand in place of the file.
+    the root's model is asked, and those of agents below that have none of their own; `limits` how much the session may
+    use. What else is given is handed to `Session`; a session that is open already (one that a repo keeps, say) may
+    stand in place of the file.
     """
     given = distinct(hooks)
     if window is not None and (type(window) is not int or window <= 0):
@@ -72,6 +75,8 @@ def load_session(
         root = _root(pool, system_prompt, name, by_name(tools))
         if options is not None:
             root.options = options
+        if limits is not None:
+            pool.settings.change(root, SESSION_LIMITS, limits)
         for hook in fresh:
             root.add_hook(hook)
         if pool.missing:

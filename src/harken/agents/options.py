@@ -78,12 +78,6 @@ _TOLD = ("temperature", "top_p", "seed", "max_tokens", "response_format", "api_b
 PLAIN = ModelOptions()
 
 
-def written(options: ModelOptions) -> dict[str, Any]:
-    """Options as the log keeps them."""
-    found: dict[str, Any] = msgspec.to_builtins(options)
-    return found
-
-
 def read_options(value: object) -> ModelOptions | None:
     """Options from a log, which anybody may have written; None where they are none."""
     if not isinstance(value, dict):

@@ -21,6 +21,7 @@ from .actions import TOOLS
 from .asking import Listener
 from .entries import usable
 from .hooks import Hook
+from .limits import Ledger, Used
 from .models import Model, Reply, Request, Retries, Usage, checked, open_model
 from .reviving import Reviving
 from .settings import Settings
@@ -61,6 +62,9 @@ class AgentPool:
         self.settings = Settings(self)
         self.is_plain = True
         """Whether no agent has settings, so that models are simply asked."""
+        self.beside: dict[str, dict[str, Any]] = {}
+        """What is to be logged on the line of each agent's next message."""
+        self._ledger: Ledger | None = None
         self.unshown: dict[str, str] = {}
         """What of each agent's message nobody was shown before it was whole."""
         self._living: dict[str, Agent] = {}
@@ -184,6 +188,12 @@ class AgentPool:
             return checked(await agent.model.complete(request))
         except Exception as problem:  # noqa: BLE001  it is raised again where asking does not help
             return await asking.Asking(agent, request).answered(problem)
+
+    def used(self, agent_id: str | None = None) -> Used:
+        """What an agent and all below it have used; None: the session."""
+        if self._ledger is None:
+            self._ledger = Ledger(self.session)
+        return self._ledger.of(agent_id)
 
     def meter(self, agent: Agent, reply: Reply, message_id: str | None) -> None:
         """Log what a reply cost, which model gave it and why it stopped, as far as the provider says."""

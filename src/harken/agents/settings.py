@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 
 from harken.events import System
 
-from .options import OPTIONS, PLAIN, ModelOptions, read_options, written
+from .limits import LIMITS, SESSION_LIMITS, RunLimits
+from .options import OPTIONS, PLAIN, ModelOptions, read_options
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .core import AgentCore
     from .pool import AgentPool
 
-NAMES = frozenset({OPTIONS})
+NAMES = frozenset({OPTIONS, LIMITS, SESSION_LIMITS})
 """The settings there are."""
 
 
@@ -32,9 +34,9 @@ class Settings:
         """Addresses that this program has named."""
         self._given: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def give(self, agent_id: str, name: str, value: ModelOptions) -> None:
+    def give(self, agent_id: str, name: str, value: ModelOptions | RunLimits) -> None:
         """Let an agent have this, in this program; whoever logs its creation logs it too."""
-        self._given[agent_id, name] = written(value)
+        self._given[agent_id, name] = msgspec.to_builtins(value)
         self.pool.is_plain = False
         if isinstance(value, ModelOptions) and value.api_base is not None:
             self.trusted.add(value.api_base)
@@ -53,12 +55,12 @@ class Settings:
         """What the line that makes an agent says of its settings."""
         return {name: value for (one, name), value in self._given.items() if one == agent_id}
 
-    def change(self, agent: Agent, name: str, value: ModelOptions) -> None:
+    def change(self, agent: Agent, name: str, value: ModelOptions | RunLimits) -> None:
         """Let an agent have this from here on, and log it where the log says something else."""
         known = self._given.get((agent.agent_id, name), {})
         self.give(agent.agent_id, name, value)
-        if agent.info is not None and known != written(value):
-            data = orjson.dumps(written(value))
+        if agent.info is not None and known != (now := self._given[agent.agent_id, name]):
+            data = orjson.dumps(now)
             self.pool.session.append([System(agent_id=agent.agent_id, subtype=name, metadata=data)])
 
     def of(self, agent_id: str, name: str) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harken import clock
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events.verdicts import BLOCKED, Deny
 from harken.log import LoggedString
@@ -40,6 +41,7 @@ from .entries import (
     unheeded,
 )
 from .hooks import Moment
+from .limits import is_timed
 from .models import Gauge, Message, ModelError, Reply, Request
 from .side_by_side import ALONE, Slot
 from .tools import Answer, Call, LoopLock, Tool, calling, describe
@@ -228,6 +230,7 @@ class Turn:
     def _keep(self, reply: Reply) -> tuple[Message, str]:
         """Log the model's message, and what it cost in the same write."""
         agent, message = self.agent, _message(reply)
+        message |= agent.pool.beside.pop(agent.agent_id, {})
         if agent.is_terminated:  # meanwhile: nobody hears what it says, but it was paid for
             agent.pool.meter(agent, reply, agent.last_message_id())
             agent.refuse_terminated()
@@ -296,19 +299,22 @@ class Turn:
 
     async def run_call(self, call: Entry, message_id: str, *, resumed: bool, slot: Slot = ALONE) -> None:
         """Run one call and log its result. `slot` says when it may be asked for and when it may work."""
+        started = None
         try:
             async with slot.asked:
                 answer = await self._admit(call, message_id, resumed)
             if isinstance(answer, Admitted):
                 async with slot.works:
+                    if not self.agent.pool.is_plain and is_timed(self.agent, answer.tool):
+                        started = clock.monotonic()
                     answer = await self._perform(answer)
         except FATAL:
             raise
         except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
             answer = Answer(content=f"Error: {describe(problem)}", is_error=True)
-        self.answer(call, answer)
+        self.answer(call, answer, None if started is None else clock.monotonic() - started)
 
-    def answer(self, call: Entry, answer: Answer) -> None:
+    def answer(self, call: Entry, answer: Answer, seconds: float | None = None) -> None:
         """Log the result of a call."""
         self.agent.answer(
             call,
@@ -316,6 +322,7 @@ class Turn:
             substance=answer.substance,
             cause=list(answer.cause) if answer.cause else None,
             is_error=answer.is_error,
+            seconds=seconds,
         )
 
     async def _admit(self, call: Entry, message_id: str, resumed: bool) -> Admitted | Answer:
