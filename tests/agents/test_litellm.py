@@ -45,6 +45,7 @@ class Provider(BaseHTTPRequestHandler):
     answers: ClassVar[list[dict[str, Any] | int]] = []
     requests: ClassVar[list[dict[str, Any]]] = []
     refusal = "no"
+    wait = ""
 
     def do_POST(self) -> None:
         self.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -83,6 +84,8 @@ class Provider(BaseHTTPRequestHandler):
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status != 200 and self.wait:
+            self.send_header("Retry-After", self.wait)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -155,6 +158,21 @@ def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Pat
     with session:
         assert "At last." == say(root, "Hello")
     assert 3 == len(Provider.requests)
+
+
+def test_a_provider_that_says_when_to_ask_again_is_asked_then(
+    model: LiteLLMModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Provider, "wait", "0.05")
+    Provider.answers += [429, words("At last.")]
+    told: list[Streamed] = []
+
+    root, session = load_session(
+        tmp_path / "log", language_model=model, retries=Retries(first=0), stream=lambda _, piece: told.append(piece)
+    )
+    with session:
+        assert "At last." == say(root, "Hello")
+    assert [0.05] == [piece.pause for piece in told if piece.kind == "failed"]
 
 
 def test_a_provider_that_refuses_is_not(model: LiteLLMModel, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
 from .options import ModelOptions
 from .pool import AgentPool
+from .replaying import Departure, departures
 from .schemas import parsed
 from .tools import Answer, Call, Tool, make_tool, tool
 from .triggers import FileWatcher, wake
@@ -22,6 +23,7 @@ __all__ = [
     "Approve",
     "Call",
     "Deny",
+    "Departure",
     "FileWatcher",
     "Hook",
     "HookAgent",
@@ -40,6 +42,7 @@ __all__ = [
     "StreamingModel",
     "Tool",
     "Used",
+    "departures",
     "hook",
     "load_session",
     "make_tool",

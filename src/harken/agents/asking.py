@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PARTIAL = "partial"
 """The subtype of the notice that holds a stretch of what a model was saying."""
+FALLBACK = "fallback"
+"""The subtype of the notice that another model is asked in place of one that failed."""
 MOMENT = 0.25
 """For how many seconds words are gathered before they are logged and shown."""
 MAX_TOLD = 2000
@@ -49,6 +51,8 @@ class Asking:
         self.options = agent.options
         self.request = msgspec.structs.replace(request, options=self.options)
         self.attempt = 1
+        self.model = agent.language_model
+        self._others = [name for name in self.options.fallbacks if isinstance(name, str)]
         self._held: list[str] = []  # words that are not logged yet
         self._since = 0.0  # since when
         self._kind = "text"
@@ -63,25 +67,43 @@ class Asking:
         while True:
             if problem is None:
                 try:
-                    return await self._in_time()
+                    return self._named(await self._in_time())
                 except LimitReached:
                     raise
                 except Exception as raised:  # noqa: BLE001  whatever a model raises is its failure
                     problem = raised
             failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
             self._log_failure(failure)
-            pause = next(pauses, None) if failure.retryable else None
+            pause = self.pool.retries.pause_after(next(pauses, None), failure)
             self._tell(Streamed(kind="failed", text=str(failure)[:MAX_TOLD], attempt=self.attempt, pause=pause))
-            if pause is None and isinstance(problem, HarkenError):
+            if isinstance(problem, HarkenError) and pause is None:
                 raise problem  # it has a hint
-            if pause is None:
+            if pause is None and (failure.too_long or not self._others):
                 raise failure from problem
+            if pause is None:
+                self._fall_back(failure)
+                pauses, pause = self.pool.retries.pauses(), 0.0
             problem = None
             await asyncio.sleep(pause)
             self.attempt += 1
 
+    def _fall_back(self, failure: ModelError) -> None:
+        """Ask the next model, for this message alone; the log says so."""
+        failed, self.model = self.model, self._others.pop(0)
+        about = {"from": failed, "why": str(failure)[:MAX_TOLD]}
+        notice = System(
+            agent_id=self.agent.agent_id,
+            subtype=FALLBACK,
+            message=self.model,
+            metadata=orjson.dumps(about),
+            cause=self.agent.last_message_id(),
+        )
+        self.pool.session.append([notice])
+        self._tell(Streamed(kind="fallback", text=self.model, attempt=self.attempt))
+
     def _log_failure(self, failure: ModelError) -> None:
-        message = f"{self.agent.language_model}: {failure}"[:MAX_TOLD]
+        asks = "" if failure.retry_after is None else f" (asks to wait {failure.retry_after:g} s)"
+        message = f"{self.model}: {failure}"[:MAX_TOLD] + asks
         self.pool.session.append([Error(agent_id=self.agent.agent_id, message=message)])
 
     async def _in_time(self) -> Reply:
@@ -105,8 +127,15 @@ class Asking:
                 beside = self.pool.beside.setdefault(self.agent.agent_id, {})
                 beside["seconds"] = round(beside.get("seconds", 0.0) + clock.monotonic() - started, 3)
 
+    def _named(self, reply: Reply) -> Reply:
+        """The reply; where another model than the agent's own has given it, the line of the message names it."""
+        if self.model == self.agent.language_model:
+            return reply
+        self.pool.beside.setdefault(self.agent.agent_id, {})["model"] = self.model
+        return msgspec.structs.replace(reply, model=reply.model or self.model)
+
     async def _attempt(self) -> Reply:
-        model = self.agent.model
+        model = self.pool.model(self.model)
         if self.pool.stream is None or self.request.purpose:
             return checked(await model.complete(self.request))
         self._held, self._shown = [], {"text": 0, "thinking": 0}

@@ -43,6 +43,8 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Where the model is asked, where that is not the provider's own address."""
     timeout: float | None = None
     """After how many seconds a request is given up, and made again."""
+    fallbacks: tuple[Any, ...] = ()
+    """Models that are asked in this order where the agent's own fails for good; names, or models themselves."""
     extra: dict[str, Any] = {}
     """Whatever else the provider takes, handed on as it is; it is logged, so no keys."""
 

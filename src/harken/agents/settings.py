@@ -36,6 +36,9 @@ class Settings:
 
     def give(self, agent_id: str, name: str, value: ModelOptions | RunLimits) -> None:
         """Let an agent have this, in this program; whoever logs its creation logs it too."""
+        if isinstance(value, ModelOptions) and value.fallbacks:
+            names = tuple(self.pool.take_model(model) for model in value.fallbacks)
+            value = msgspec.structs.replace(value, fallbacks=names)
         self._given[agent_id, name] = msgspec.to_builtins(value)
         self.pool.is_plain = False
         if isinstance(value, ModelOptions) and value.api_base is not None:

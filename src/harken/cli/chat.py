@@ -159,6 +159,8 @@ class Showing:
             self.end()
             again = "it is not asked again" if piece.pause is None else f"asked again in {piece.pause:g} s"
             ui.note(f"  ({agent.label}: the model failed, {again}: {piece.text})")
+        elif piece.kind == "fallback":
+            ui.note(f"  ({agent.label}: {piece.text} is asked in its place)")
         elif piece.kind == "call":
             self.end()
             ui.note(f"  ({agent.label} uses {piece.text})")

@@ -19,13 +19,14 @@ def ask(
     service is down) is asked again where somebody waits: `wait` takes seconds, and says whether to give up."""
     asked = open_model(model) if isinstance(model, str) else model
     request = Request(messages=[{"role": "user", "content": question}], path=(purpose,), turn=turn)
-    pauses = Retries().pauses()
+    retries = Retries()
+    pauses = retries.pauses()
     while True:
         try:
             reply = asyncio.run(asked.complete(request))
             break
         except ModelError as problem:
-            pause = next(pauses, None) if problem.retryable else None
+            pause = retries.pause_after(next(pauses, None), problem)
             if pause is None or wait is None or wait(pause):
                 hint = "try again, or another model"
                 raise ModelFailed(f"{asked.name} did not answer: {problem}", hint=hint) from None

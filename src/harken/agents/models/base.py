@@ -14,7 +14,7 @@ of lines, or a table:
 
 A line is a text, or a table with `say`, `think`, `call` (one call or a list, each `{tool, arguments}`), `error` (the
 model fails with this text), `failures` (fails so often before it answers), `breaks` (where it is streamed, each of
-these failures comes behind so many words) and `delay` (seconds).
+these failures comes behind so many words), `wait` (after each of them it wants so many seconds) and `delay` (seconds).
 Which line is due follows from how many messages the agent has in the log, so nothing is kept here between calls.
 """
 
@@ -96,9 +96,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 class Streamed(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of what a model is saying, or what happened to it on the way."""
 
-    kind: Literal["text", "thinking", "call", "failed", "reply"] = "text"
+    kind: Literal["text", "thinking", "call", "failed", "fallback", "reply"] = "text"
     text: str = ""
-    """The words; of a `call` the name of the tool, of `failed` why, of a `reply` the whole message."""
+    """The words; of a `call` the name of the tool, of `failed` why, of a `fallback` the model that is asked in place of
+    the one that failed, of a `reply` the whole message."""
     attempt: int = 1
     """What an attempt said that failed later counts for nothing: the next one begins anew."""
     pause: float | None = None
@@ -147,11 +148,21 @@ class StreamingModel(Model, Protocol):
 class ModelError(Exception):
     """A model did not answer; `retryable` says whether asking again may help, `too_long` that it was shown too much.
 
-    `hint` is what to do about it, where that is not to wait and resume."""
+    `hint` is what to do about it, where that is not to wait and resume; `retry_after` says after how many seconds it
+    wants to be asked again."""
 
-    def __init__(self, message: str, *, retryable: bool = False, too_long: bool = False, hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        too_long: bool = False,
+        hint: str = "",
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.hint = hint
+        self.retry_after = retry_after
         self.retryable = retryable
         self.too_long = too_long
 
@@ -168,6 +179,15 @@ class Retries(msgspec.Struct, frozen=True, kw_only=True):
     first: float = 1.0
     factor: float = 2.0
     longest: float = 60.0
+    patience: float = 300.0
+    """How long is waited at most where the provider says how long to wait; beyond that it has failed for good."""
+
+    def pause_after(self, planned: float | None, failure: ModelError) -> float | None:
+        """How long to wait before asking again: as planned, or longer where the provider says so. None: not at all."""
+        asked = failure.retry_after
+        if planned is None or not failure.retryable or (asked is not None and asked > self.patience):
+            return None
+        return planned if asked is None else max(planned, asked)
 
     def pauses(self) -> Iterator[float]:
         """The pause after each failed attempt but the last."""
@@ -235,6 +255,7 @@ class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     error: str = ""
     failures: int = 0
     breaks: int = 0
+    wait: float | None = None
     delay: float = 0.0
 
     def calls(self) -> list[ScriptedCall]:
@@ -311,7 +332,8 @@ class ScriptedModel:
         place = (request.agent_id, request.turn)
         if (failed := self._failed.get(place, 0)) < line.failures:
             self._failed[place] = failed + 1
-            raise ModelError(f"scripted failure {failed + 1} of {line.failures}", retryable=True)
+            said = f"scripted failure {failed + 1} of {line.failures}"
+            raise ModelError(said, retryable=True, retry_after=line.wait)
         if line.error:
             raise ModelError(line.error)
 

@@ -7,11 +7,13 @@ import logging
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from harken import clock
 from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.base import figure
@@ -111,7 +113,39 @@ def _failure(problem: Exception) -> ModelError:
     """What LiteLLM raised. Each provider raises its own; LiteLLM's have a status, what has none is the network's."""
     said = _without_keys(f"{type(problem).__name__}: {problem}")
     too_long = is_too_long(problem)
-    return ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long)
+    passing = not too_long and _passing(problem)
+    return ModelError(said, retryable=passing, too_long=too_long, retry_after=retry_after(problem, clock.now()))
+
+
+def retry_after(problem: Exception, now: int) -> float | None:
+    """After how many seconds a provider wants to be asked again, where it says so; `now` is in microseconds."""
+    for source in (problem, getattr(problem, "response", None)):
+        for name in ("litellm_response_headers", "headers"):
+            headers = getattr(source, name, None)
+            found = {str(key).lower(): str(value) for key, value in headers.items()} if headers else {}
+            millis, seconds = _number(found.get("retry-after-ms")), _number(found.get("retry-after"))
+            if millis is not None or seconds is not None:
+                return millis / 1000 if millis is not None else seconds
+            if (moment := _date(found.get("retry-after"))) is not None:
+                return max(moment - now / 1e6, 0.0)
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    """A number of a header; nobody can wait for less than nothing, or for ever."""
+    try:
+        value = float(text) if text is not None else -1.0
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _date(text: str | None) -> float | None:
+    """An instant of a header, in seconds since 1970."""
+    try:
+        return parsedate_to_datetime(text).timestamp() if text is not None else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def read_answer(answer: Any) -> Reply:

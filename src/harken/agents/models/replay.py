@@ -28,7 +28,7 @@ of a name is another, and agent ids differ from log to log."""
 Asked = tuple[tuple[str, str], ...]
 """Role and words of each message since the agent's last one; results first, as a model is shown them."""
 
-_AGENT_ID = re.compile(r"\bagent_[0-9]+\b")
+AGENT_ID = re.compile(r"\bagent_[0-9]+\b")
 _SHOWN = 80
 _DEPARTED = "a recording answers what it was asked, with the same tools and hooks; go on with another model"
 
@@ -64,7 +64,7 @@ class ReplayModel:
 
     async def complete(self, request: Request) -> Reply:
         """The recorded answer to what is asked."""
-        part = self.parts.get(_path(request.path, request.before), ReplayPart())
+        part = self.parts.get(agent_path(request.path, request.before), ReplayPart())
         if request.purpose == SUMMARY:
             summary = next((text for text, turns in part.summaries.items() if request.turn in turns), None)
             return Reply(content=summary)
@@ -112,7 +112,7 @@ def _stretches(messages: Iterable[Message], summaries: Iterable[str]) -> Iterato
             told = []
         elif not (role == "user" and content in left_out):
             # Ids are given in the order of creation, which side by side is not always the same.
-            told.append((role, _AGENT_ID.sub("agent", content)))
+            told.append((role, AGENT_ID.sub("agent", content)))
     yield tuple(told)
 
 
@@ -124,7 +124,8 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
         if not session.agents and path.stat().st_size:
             raise BadRequest(f"{path} is not a session log", hint="replay: takes a session log, and says it again")
         paths = {
-            agent_id: _path(_names(session, agent_id), session.registry.before(agent_id)) for agent_id in session.agents
+            agent_id: agent_path(names_of(session, agent_id), session.registry.before(agent_id))
+            for agent_id in session.agents
         }
         parts: dict[Path_, ReplayPart] = {}
         open_: dict[str, list[Entry]] = {}
@@ -147,11 +148,13 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
     return ReplayModel(parts, name=name)
 
 
-def _path(names: tuple[str, ...], before: tuple[int, ...]) -> Path_:
+def agent_path(names: tuple[str, ...], before: tuple[int, ...]) -> Path_:
+    """By what an agent is known in any log."""
     return tuple(zip(names, before or (0,) * len(names), strict=False))
 
 
-def _names(session: Session, agent_id: str) -> tuple[str, ...]:
+def names_of(session: Session, agent_id: str) -> tuple[str, ...]:
+    """The names from the root down to an agent."""
     names: list[str] = []
     at: str | None = agent_id
     while at is not None and len(names) < 100:
