@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harken import load_session
-from harken.agents import ModelError, ModelOptions, Retries, ScriptedModel, Streamed
+from harken.agents import ModelError, ModelOptions, Reply, Request, Retries, ScriptedModel, Streamed
 from harken.agents.models.lite import retry_after
 from harken.errors import ModelFailed, NotFound
 from support.stage import call, contents, lines, open_stage, say
@@ -123,6 +123,21 @@ class TestFallbacks:
         root, session = load_session(tmp_path / "log", language_model="scripted:none.json", options=options, ack="os")
         with session, pytest.raises(NotFound):
             say(root, "Hello?")
+
+    def test_a_model_that_was_shown_too_much_is_shown_less_before_another_is_asked(self, tmp_path: Path) -> None:
+        class Narrow(ScriptedModel):
+            async def complete(self, request: Request) -> Reply:
+                if sum(len(str(message["content"])) for message in request.messages) > 500 and not request.purpose:
+                    raise ModelError("too much", too_long=True)
+                return Reply(content="Summed up." if request.purpose else "I see.")
+
+        options = ModelOptions(fallbacks=(script("second", "Never."),))
+        root, session = load_session(tmp_path / "log", language_model=Narrow({}), options=options, ack="os")
+        with session:
+            for _ in range(4):
+                assert "I see." == say(root, "x" * 200)
+            assert [] == lines(session, subtype="fallback")
+            assert lines(session, event_type="transcript_edit")
 
     def test_a_log_cut_after_any_line_comes_to_the_same_end(self, tmp_path: Path) -> None:
         path = tmp_path / "log"

@@ -236,10 +236,12 @@ class TestHooks:
             assert ["Ann"] == list(root.subagents)
 
     def test_are_asked_in_the_order_of_the_calls(self, tmp_path: Path) -> None:
+        begun: list[str] = []
         asked: list[str] = []
 
         async def slow_for_the_first(moment: Moment) -> None:
-            await asyncio.sleep(0.02 if not asked else 0)
+            begun.append(moment.call_id)
+            await asyncio.sleep(0.02 if len(begun) == 1 else 0)
             asked.append(moment.call_id)
 
         def look() -> None: ...
@@ -363,6 +365,15 @@ class TestAfterAKill:
         window = Window.since([message, first, result, second, marked], "a", Asker("m1", "c2"))
 
         assert [second] == window.events
+
+    def test_what_another_call_of_the_message_did_does_not_mean_that_this_one_was_approved(self) -> None:
+        message = {"message_id": "m1", "agent_id": "a", "event_type": "transcript_entry", "role": "assistant"}
+        gone = {"message_id": "m2", "agent_id": "b", "event_type": "agent_terminated", "cause": "m1"}
+        heard = {"message_id": "m3", "agent_id": "a", "event_type": "piece_of_text", "cause": "m1", "call_id": "c2"}
+
+        assert not Window.since([message, gone], "a", Asker("m1", "c2")).began("m1")
+        assert Window.since([message, gone, heard], "a", Asker("m1", "c2")).began("m1")
+        assert not Window.since([message, gone, heard], "a", Asker("m1", "c1")).began("m1")
 
 
 def test_which_call_waits_for_which() -> None:

@@ -153,6 +153,15 @@ def test_what_was_heard_before_a_failure_for_good_is_partial_until_the_turn_is_o
         assert "" == root.partial
 
 
+def test_of_several_attempts_the_last_is_what_is_left(tmp_path: Path) -> None:
+    parts = {"root": [{"say": "One two three.", "failures": 9, "breaks": 2}]}
+    root, session = open_stage(tmp_path / "log", parts, stream=Told(), retries=Retries(attempts=3, first=0))
+    with session:
+        with pytest.raises(ModelFailed):
+            say(root, "Count.")
+        assert "One two " == root.partial
+
+
 def test_a_log_cut_after_any_line_keeps_what_was_heard_and_comes_to_the_same_end(tmp_path: Path) -> None:
     """Whatever was shown before the cut is a prefix of what the agent says in the end."""
     path, parts = tmp_path / "log", {"root": ["One two three.", "Four five."]}

@@ -292,10 +292,10 @@ class Turn:
 
     async def run_calls(self, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
         """Run calls of a message and log their results; several run side by side."""
-        if len(calls) > 1:
+        if len(calls) == 1:
+            await self.run_call(calls[0], message_id, resumed=resumed)
+        elif calls:
             await side_by_side.run(self, calls, message_id, resumed=resumed)
-        for call in calls[:1] if len(calls) == 1 else ():
-            await self.run_call(call, message_id, resumed=resumed)
 
     async def run_call(self, call: Entry, message_id: str, *, resumed: bool, slot: Slot = ALONE) -> None:
         """Run one call and log its result. `slot` says when it may be asked for and when it may work."""
