@@ -220,3 +220,14 @@ class TestTheShow:
             tmp_path.chmod(0o500)
 
         assert 0 == self.run(folder).returncode
+
+
+def test_searchers_stop_at_their_limit_and_go_on_with_a_higher_one(tmp_path: Path) -> None:
+    reply, viewer = play("searchers", tmp_path)
+
+    assert '{"found": 3, "best": "stars"}' == reply
+    assert {"Tides follow the moon.", "Winds turn in autumn.", "Stars have no weather."} == {
+        entry["content"] for entry in results(viewer)
+    }
+    for name in ("Ann", "Bob", "Cleo"):
+        assert 2 == len(results(viewer, viewer.find_agent(name))), "nothing was looked up twice"

@@ -131,7 +131,8 @@ class Asking:
         """The reply; where another model than the agent's own has given it, the line of the message names it."""
         if self.model == self.agent.language_model:
             return reply
-        self.pool.beside.setdefault(self.agent.agent_id, {})["model"] = self.model
+        if reply.content is not None or not reply.tool_calls:  # a line without words does not name a speaker
+            self.pool.beside.setdefault(self.agent.agent_id, {})["model"] = self.model
         return msgspec.structs.replace(reply, model=reply.model or self.model)
 
     async def _attempt(self) -> Reply:

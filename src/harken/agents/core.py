@@ -267,14 +267,11 @@ class AgentCore:
         substance: str | None = None,
         cause: str | list[str] | None = None,
         is_error: bool = False,
-        seconds: float | None = None,
     ) -> str:
-        """Log the result of a tool call, and how long it took where time is limited."""
+        """Log the result of a tool call."""
         message: Message = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": content}
         if is_error:
             message["is_error"] = True
-        if seconds is not None:
-            message["seconds"] = round(seconds, 3)
         return self.log(message, substance=substance, cause=cause)
 
     def last_message_id(self) -> str | None:

@@ -29,6 +29,8 @@ LIMITS, SESSION_LIMITS = "limits", "session_limits"
 """The names of the settings: of an agent with all below it, and of the session (logged with the root)."""
 LIMIT = "limit"
 """The subtype of the notice that a limit was reached."""
+WORKED = "worked"
+"""The subtype of the notice that says how long a model or a tool worked; only where time is limited."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -106,13 +108,12 @@ def _used(line: dict[str, Any]) -> Used | None:
         cost = _number(line.get("cost_usd"))
         tokens = int(sum(_number(line.get(key)) or 0 for key in _TOKENS))
         return Used(cost_usd=cost or 0.0, tokens=tokens, unpriced=int(cost is None and tokens > 0))
-    if kind == "system" and line.get("subtype") == LIMIT:
+    if kind == "system" and line.get("subtype") in (LIMIT, WORKED):
         about = line.get("metadata")
         return Used(seconds=_number(about.get("seconds")) or 0.0) if isinstance(about, dict) else None
-    if kind != "transcript_entry" or line.get("role") not in ("assistant", "tool"):
+    if kind != "transcript_entry" or line.get("role") != "assistant":
         return None
-    is_step = line["role"] == "assistant" and not line.get("index") and line.get("model") != SYNTHETIC
-    return Used(steps=int(is_step), seconds=_number(line.get("seconds")) or 0.0)
+    return Used(steps=int(not line.get("index") and line.get("model") != SYNTHETIC))
 
 
 def _number(value: object) -> float | None:
@@ -192,6 +193,12 @@ def time_left(agent: AgentCore) -> tuple[float, str | None, float] | None:
         if limits.seconds is not None
     ]
     return min(left, key=lambda one: one[0], default=None)
+
+
+def log_time(agent: AgentCore, seconds: float, message_id: str) -> None:
+    """Log how long it took until a message or a result was there."""
+    about = orjson.dumps({"seconds": round(seconds, 3)})
+    agent.session.append([System(agent_id=agent.agent_id, subtype=WORKED, metadata=about, cause=message_id)])
 
 
 def is_timed(agent: AgentCore, tool: Tool) -> bool:

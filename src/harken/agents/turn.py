@@ -41,7 +41,7 @@ from .entries import (
     unheeded,
 )
 from .hooks import Moment
-from .limits import is_timed
+from .limits import is_timed, log_time
 from .models import Gauge, Message, ModelError, Reply, Request
 from .side_by_side import ALONE, Slot
 from .tools import Answer, Call, LoopLock, Tool, calling, describe
@@ -231,6 +231,7 @@ class Turn:
         """Log the model's message, and what it cost in the same write."""
         agent, message = self.agent, _message(reply)
         message |= agent.pool.beside.pop(agent.agent_id, {})
+        seconds = message.pop("seconds", None)
         if agent.is_terminated:  # meanwhile: nobody hears what it says, but it was paid for
             agent.pool.meter(agent, reply, agent.last_message_id())
             agent.refuse_terminated()
@@ -238,6 +239,8 @@ class Turn:
             agent.log_model(agent.language_model)
             message_id = self._log(message)
             agent.pool.meter(agent, reply, message_id)
+            if seconds is not None:
+                log_time(agent, seconds, message_id)
         if agent.pool.stream is not None:
             told_whole(agent, message.get("content") or "")
         return message, message_id
@@ -312,17 +315,19 @@ class Turn:
             raise
         except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
             answer = Answer(content=f"Error: {describe(problem)}", is_error=True)
-        self.answer(call, answer, None if started is None else clock.monotonic() - started)
+        with self.agent.session.batch():
+            message_id = self.answer(call, answer)
+            if started is not None:
+                log_time(self.agent, clock.monotonic() - started, message_id)
 
-    def answer(self, call: Entry, answer: Answer, seconds: float | None = None) -> None:
-        """Log the result of a call."""
-        self.agent.answer(
+    def answer(self, call: Entry, answer: Answer) -> str:
+        """Log the result of a call; gives back its id."""
+        return self.agent.answer(
             call,
             bounded(answer.content),
             substance=answer.substance,
             cause=list(answer.cause) if answer.cause else None,
             is_error=answer.is_error,
-            seconds=seconds,
         )
 
     async def _admit(self, call: Entry, message_id: str, resumed: bool) -> Admitted | Answer:

@@ -45,6 +45,8 @@ class Response(Event, frozen=True, kw_only=True, gc=False):
 
     content: str = ""
     model: str = ""
+    call_id: str = ""
+    """Which of several calls of the message in `cause` asked for it."""
 
 
 class Thinking(Event, frozen=True, kw_only=True, gc=False):
@@ -58,6 +60,8 @@ class Thinking(Event, frozen=True, kw_only=True, gc=False):
     redacted: bool | None = None
     """Whether the provider hid the reasoning (Anthropic's `redacted_thinking`, whose data is the signature here), or
     only gave no words of it (False). None where the words tell, or nobody does."""
+    call_id: str = ""
+    """Which of several calls of the message in `cause` asked for it."""
 
 
 def signed_thought(content: str, signature: str, *, redacted: bool) -> Thinking:

@@ -36,6 +36,8 @@ class PieceOfText(Event, frozen=True, kw_only=True, gc=False):
     kind: ClassVar[str] = "piece_of_text"
 
     content: str = ""
+    call_id: str = ""
+    """Which of several calls of the message in `cause` asked for it."""
 
 
 class TranscriptEdit(Event, frozen=True, kw_only=True, gc=False):

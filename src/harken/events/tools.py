@@ -22,6 +22,8 @@ class ToolCall(Event, frozen=True, kw_only=True, gc=False):
     """The arguments as JSON text, just as the model wrote them; not always valid."""
     server_tool: bool = False
     """Run by the provider (a web search), so that we never see it execute."""
+    call_id: str = ""
+    """Which of several calls of the message in `cause` asked for it."""
 
 
 class ToolResult(Event, frozen=True, kw_only=True, gc=False):

@@ -192,6 +192,8 @@ def _tool(data: LogLine, envelope: Envelope) -> list[Event]:
 
 
 def _assistant(data: LogLine, envelope: Envelope) -> list[Event]:
+    if isinstance(call_id := data.get("call_id"), str):
+        envelope["call_id"] = call_id
     if "thinking" not in data and "tool_calls" not in data:  # as nearly all are that only say something
         model = data.get("model")
         name = model if isinstance(model, str) else ""
@@ -235,7 +237,7 @@ def is_call(call: Any) -> bool:
 
 def _call(call: Any) -> Callable[..., Event]:
     if not is_call(call):
-        return lambda **rest: Output(raw=as_json(call), why="not a tool call", **rest)
+        return lambda call_id="", **rest: Output(raw=as_json(call), why="not a tool call", **rest)
     function = call["function"]
     name, text = function.get("name"), function.get("arguments")
     if isinstance(encoded := function.get("arguments_base64"), str):
@@ -286,6 +288,8 @@ def _plain(kind: str, data: LogLine, envelope: Envelope) -> Event:
     fields = {name: data[name] for name in PLAIN[kind] if data.get(name) is not None}
     if kind == "transcript_edit":
         fields.setdefault("action", "")  # one that does not say what it does changes nothing
+    if not isinstance(fields.get("call_id", ""), str):
+        del fields["call_id"]
     for name in EMBEDDED & fields.keys():
         fields[name] = embedded_bytes(fields[name])
     for name in ("cost_usd", "duration_seconds"):

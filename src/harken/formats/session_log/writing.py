@@ -68,6 +68,7 @@ def _continues(before: Event, event: Event) -> bool:
         and event.substance == before.substance
         and event.cause == before.cause
         and event.api_id == before.api_id
+        and getattr(event, "call_id", "") == getattr(before, "call_id", "")
     )
 
 
@@ -87,6 +88,7 @@ def record_of(events: Sequence[Event]) -> LogLine:
         data["role"] = "assistant"
         for event in events:
             _ENTRIES[event.kind](data, event)
+        data |= {"call_id": asked} if (asked := getattr(first, "call_id", "")) else {}
     elif data["event_type"] == ENTRY:
         _ENTRIES[first.kind](data, first)
     elif isinstance(first, Output):
@@ -140,13 +142,9 @@ def _tool_result(data: LogLine, event: ToolResult) -> None:
 
 def _images(data: LogLine, event: Prompt | ToolResult) -> None:
     if event.images:
+        keys = ("media_type", "data", "url", "at")
         data["images"] = [
-            {
-                key: value
-                for key in ("media_type", "data", "url", "at")
-                if (value := getattr(image, key)) not in ("", None)
-            }
-            for image in event.images
+            {key: value for key in keys if (value := getattr(image, key)) not in ("", None)} for image in event.images
         ]
 
 
