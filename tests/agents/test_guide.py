@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from pathlib import Path
@@ -40,34 +41,33 @@ def test_the_code_in_it_runs_from_its_first_line_to_its_last(tmp_path: Path, mon
     assert {"look_up", "broadcast", "recruit"} <= names.keys()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Answer",
-        "Approve",
-        "Call",
-        "Rewrite",
-        "Deny",
-        "FileWatcher",
-        "HookAgent",
-        "MissingHook",
-        "ModelError",
-        "Moment",
-        "Retries",
-        "Reply",
-        "hook",
-        "load_session",
-        "wake",
-    ],
-)
-def test_the_names_in_it_exist(name: str) -> None:
-    assert re.search(rf"\b{name}\b", GUIDE)
-    assert hasattr(agents, name)
+def imports() -> dict[str, list[str]]:
+    """The names that the table of imports has, by the module they are imported from."""
+    rows = re.findall(r"^\| `(harken[\w.]*)` \| (.+?) \|$", GUIDE, re.MULTILINE)
+    return {module: re.findall(r"`(\w+)`", names) for module, names in rows}
+
+
+def test_it_says_where_every_name_is_imported_from() -> None:
+    assert sorted(agents.__all__) == sorted(imports()["harken.agents"])
+    for module, names in imports().items():
+        for name in names:
+            assert hasattr(importlib.import_module(module), name), f"from {module} import {name}"
+
+
+def test_what_people_know_from_elsewhere_has_a_name_here() -> None:
+    """Every name of ours in the page for those who come from another framework is one."""
+    page = (Path(__file__).parents[2] / "docs/guides/coming-from.md").read_text()
+    ours = {name for names in imports().values() for name in names}
+    rows = [row.split("|")[1:-1] for row in page.splitlines() if row.startswith("| ") and "`" in row]
+    named = {name for row in rows for name in re.findall(r"`(\w+)\(", row[-1])}
+
+    assert rows
+    assert named <= ours | {"spawn", "resume", "compact", "used", "discuss", "task"}
 
 
 def test_it_counts_the_demonstrations() -> None:
     examples = Path(__file__).parents[2] / "examples"
     found = [path for path in examples.glob("*.py") if path.stem not in {"stage", "show"}]
 
-    assert 11 == len(found)
-    assert "eleven demonstrations" in GUIDE
+    assert 12 == len(found)
+    assert "twelve demonstrations" in GUIDE
