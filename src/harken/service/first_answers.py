@@ -23,7 +23,7 @@ from .settings import Visitor
 FIRST_ROWS = 40
 """Rows that fill a window; `transcript.js` asks for as many."""
 PageQuestion = tuple[str, dict[str, object]]
-Asker = Callable[[list[PageQuestion], Visitor], Awaitable[list[bytes]]]
+AnswerMaker = Callable[[list[PageQuestion], Visitor], Awaitable[list[bytes]]]
 _END = b"</body>"
 
 
@@ -48,7 +48,7 @@ def load_modules() -> None:
 class PageService:
     """Serves the page and its files. `ask` answers questions in the name of a visitor."""
 
-    def __init__(self, ask: Asker) -> None:
+    def __init__(self, ask: AnswerMaker) -> None:
         self._ask = ask
 
     async def respond(self, request: Request) -> Response:
@@ -67,7 +67,7 @@ class _PageWithAnswers(Response):
 
     media_type = "text/html"
 
-    def __init__(self, ask: Asker, asked: list[PageQuestion], visitor: Visitor) -> None:
+    def __init__(self, ask: AnswerMaker, asked: list[PageQuestion], visitor: Visitor) -> None:
         super().__init__(headers={"cache-control": "no-store"})
         del self.headers["content-length"]
         self._ask, self._asked, self._visitor = ask, asked, visitor
