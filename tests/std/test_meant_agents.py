@@ -61,7 +61,28 @@ def one_type_in_a_list(document: Json) -> None:
     del document["collaboration"]["participants"][2]["agent_id"]
 
 
-EVERY_WAY = [types_in_sub_sessions, nobody_in_sub_sessions, types_as_texts_in_lists, types_in_lists, one_type_in_a_list]
+def one_text_for_two(document: Json) -> None:
+    document["collaboration"]["participants"] = ["developer", "reviewer"]
+
+
+def one_type_for_two(document: Json) -> None:
+    document["collaboration"]["participants"] = [{"agent_type": "developer"}, {"agent_type": "reviewer"}]
+
+
+def the_leader_by_its_type_as_well(document: Json) -> None:
+    document["collaboration"]["participants"] = ["architect", "developer", "reviewer"]
+
+
+EVERY_WAY = [
+    types_in_sub_sessions,
+    nobody_in_sub_sessions,
+    types_as_texts_in_lists,
+    types_in_lists,
+    one_type_in_a_list,
+    one_text_for_two,
+    one_type_for_two,
+    the_leader_by_its_type_as_well,
+]
 
 
 def made_and_calls(data: bytes) -> tuple[list[str], int]:
@@ -117,6 +138,23 @@ def test_messages_between_types_are_said_and_heard_by_the_only_agents_that_have_
 
     assert [("checker", "piece_of_text"), ("builder", "prompt")] == told
     assert b"Well done." in side_chains(data)["builder"]
+
+
+def test_a_type_that_is_listed_stands_for_agents_that_texts_name() -> None:
+    document = two_builders()
+    names = {"builder": "developer-01", "builder-2": "developer-02", "checker": "reviewer-01", "lead": "architect-main"}
+    document["collaboration"] |= {"orchestrator": "architect", "participants": ["architect", "developer", "reviewer"]}
+    for sub in document["sub_sessions"]:
+        sub["agent"] = names[sub["agent"]["agent_id"]]
+    for one in document["messages"]:
+        one |= {key: names[one[key]["agent_id"]] for key in ("from_agent", "to_agent")}
+    data = json.dumps(document).encode()
+
+    answer = repair(data)
+
+    assert (sorted(names.values()), 7) == made_and_calls(data) == made_and_calls(answer.data)
+    assert answer.is_valid
+    assert answer.data == repair(answer.data).data
 
 
 def test_an_agent_of_its_own_type_stays_one_where_two_could_be_meant() -> None:

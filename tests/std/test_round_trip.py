@@ -341,6 +341,23 @@ def test_a_session_ended_when_its_document_says_so() -> None:
     assert "2026-03-04T10:00:20.000000Z" == exported_again(given)["completed_at"]
 
 
+@pytest.mark.parametrize(("word", "last", "expected"), [
+    ("partial_success", "success", "failed"),
+    ("部分完成", "success", "failed"),
+    ("merged", "success", "success"),
+    ("merged", "failed", "failed"),
+])  # fmt: skip
+@pytest.mark.parametrize("make", [single, multi])
+def test_a_session_that_is_over_is_not_written_as_one_that_goes_on(
+    make: Any, word: str, last: str, expected: str
+) -> None:
+    given = make() | {"status": word}
+    given["tool_calls"][-1]["output"] = {"status": last, "error": "no" if last == "failed" else ""}
+    given.get("messages", []).append(message(9, 290, BUILDER, PLANNER, "feedback", {"content": "Good night."}))
+
+    assert expected == exported_again(given)["status"]
+
+
 def test_a_status_without_an_end_is_said_again() -> None:
     given = multi()
     del given["completed_at"]

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from .as_meant import as_meant
 from .document import Document, Json
 from .hearers import EVERYBODY
-from .meant_agents import with_meant_agents
 from .models import CATEGORIES, VERDICTS
 from .parts import (
     agent_at,
@@ -125,7 +125,7 @@ class DocumentDrawing(msgspec.Struct, frozen=True, kw_only=True):
 
 def drawing(document: Document) -> DocumentDrawing:
     """A document at a look, whatever state it is in."""
-    data = with_meant_agents(document.data)
+    data = as_meant(document.data)
     agents = _agents(data)
     return DocumentDrawing(
         session_id=text(data, "session_id"),

@@ -237,20 +237,41 @@ def type_in(agent_id: str) -> str:
 
 def agents_elsewhere(data: Json) -> dict[str, list[str]]:
     """The ids of the agents that sub-sessions and messages name, by their types: lists of agents often have types
-    alone. Those that are listed by their ids are left out, and so are types that are somebody's id."""
+    alone. Those that are listed by their ids are left out, and so are types that are somebody's id; who leads is the
+    one of its type where no other is."""
     team = inner(data, "collaboration")
-    listed = team.get("participants")
-    own = {_own_id(one) for one in (team.get("orchestrator"), *(listed if isinstance(listed, list) else ()))}
-    holders = [(sub, "agent") for sub in values(data.get("sub_sessions"))]
-    holders += [(one, key) for one in values(data.get("messages")) for key in ("from_agent", "to_agent")]
-    found: dict[str, list[str]] = {}
-    ids = set[str]()
-    for agent in (inner(*one) for one in holders):
-        name, kind = text(agent, "agent_id"), text(agent, "agent_type")
+    listed, leads = team.get("participants"), inner(team, "orchestrator")
+    own = {_own_id(one) for one in (leads, *(listed if isinstance(listed, list) else ()))}
+    named = [agent_at(sub, "agent") or agent_at(sub, "agent_id") for sub in values(data.get("sub_sessions"))]
+    named += [agent_at(one, key) for one in values(data.get("messages")) for key in ("from_agent", "to_agent")]
+    found: dict[str, dict[str, None]] = {}
+    ids = {_own_id(leads)}
+    for agent in named:
+        name = text(agent, "agent_id")
+        kind = text(agent, "agent_type") or type_in(name)
         ids.add(name)
-        if name and kind and name not in own and name not in found.setdefault(kind, []):
-            found[kind].append(name)
-    return {kind: names for kind, names in found.items() if kind not in ids}
+        if name and kind and name not in own:
+            found.setdefault(kind, {})[name] = None
+    if leading := _own_id(leads):
+        found.setdefault(agent_kind(leads), {leading: None})
+    return {kind: list(names) for kind, names in found.items() if kind and kind not in ids}
+
+
+def types_spread(listed: list[Any], elsewhere: Mapping[str, list[str]]) -> list[list[Any]]:
+    """What each entry of a list of agents stands for: a type that is listed once is every agent of it that is named
+    elsewhere; any other is itself. What more such an entry says is the first one's."""
+    kinds = [_type_alone(one, elsewhere) for one in listed]
+    count = Counter(kinds)
+    return [
+        [one, *({"agent_type": kind} for _ in elsewhere[kind][1:])] if kind and count[kind] == 1 else [one]
+        for one, kind in zip(listed, kinds, strict=True)
+    ]
+
+
+def _type_alone(agent: Any, elsewhere: Mapping[str, list[str]]) -> str:
+    """The type of agents named elsewhere that is all that an entry says of who it is; empty where it says more."""
+    kind = agent if isinstance(agent, str) else "" if _own_id(agent) else agent_kind(agent)
+    return kind if kind in elsewhere else ""
 
 
 def agent_ids(listed: list[Any], elsewhere: Mapping[str, list[str]]) -> list[str]:
@@ -289,7 +310,11 @@ def participants(data: Json) -> list[Json]:
     """The participants, those without an id with the one that a repair gives them."""
     listed = inner(data, "collaboration").get("participants")
     listed = listed if isinstance(listed, list) else []
-    names = agent_ids(listed, agents_elsewhere(data)) if not all(map(_own_id, listed)) else map(_own_id, listed)
+    names = list(map(_own_id, listed))
+    if not all(names):
+        elsewhere = agents_elsewhere(data)
+        listed = [one for each in types_spread(listed, elsewhere) for one in each]
+        names = agent_ids(listed, elsewhere)
     found = [_identified(one, name) for one, name in zip(listed, names, strict=True)]
     return [one for one in found if one is not None]
 

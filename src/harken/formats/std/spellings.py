@@ -112,9 +112,19 @@ _STATUSES: dict[str, Status] = {"success": "success", "failed": "failed", "in_pr
 
 
 def known_status(value: object) -> Status | None:
-    """How a session, a sub-session or a call stands, in whatever words; what was stopped has failed. None where the
-    words are not known."""
+    """How something stands, in whatever words; what was stopped has failed. None where the words are not known."""
     return _STATUSES.get(known_word(value, STATUSES) or ("failed" if is_stopped(value) else ""))
+
+
+def fell_short(value: object) -> bool:
+    """Whether the status of a session says that it ended before all was done: it was stopped, or half of it is done.
+    `failed` is the nearest word that the standard has. What a call gave in part, it gave."""
+    return is_stopped(value) or _MEANING.get(plain_word(value)) == "half"
+
+
+def session_status(value: object) -> Status | None:
+    """How a session or a sub-session stands, in whatever words; None where they are not known."""
+    return "failed" if fell_short(value) else known_status(value)
 
 
 # -- times -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import PATTERNS, Status
 from harken.formats.std.parts import inner, instant, text, values
-from harken.formats.std.spellings import is_stopped, known_status
+from harken.formats.std.spellings import fell_short, session_status
 
 from .spawning import SpawnedAgent
 
@@ -23,7 +23,7 @@ class AsSaid:
 
     def status(self, otherwise: Status) -> Status:
         """How the session stands."""
-        return known_status(self._said.get("status")) or otherwise
+        return session_status(self._said.get("status")) or otherwise
 
     def head(self, head: Json) -> Json:
         """The times of the session."""
@@ -56,7 +56,7 @@ class AsSaid:
         task = {key: value for key, value in inner(first, "task").items() if key != "task_id"}
         task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
         made["task"] = made["task"] | task
-        made["status"] = known_status(last.get("status")) or made["status"]
+        made["status"] = session_status(last.get("status")) or made["status"]
         made |= _stopped(last)
         made["agent"] = inner(first, "agent") | made["agent"]
         if made["status"] == "in_progress":
@@ -103,5 +103,6 @@ def _is_kept(key: str) -> bool:
 
 
 def _stopped(said: Json) -> Json:
-    """A word for what was stopped, for which the standard has only `failed`: it is kept beside, as by a repair."""
-    return {OLD + "status": said["status"]} if is_stopped(said.get("status")) else {}
+    """A word for what ended before all was done, where the standard has only `failed`: it is kept beside, as by a
+    repair."""
+    return {OLD + "status": said["status"]} if fell_short(said.get("status")) else {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harken.events import Error, Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.models import Status
-from harken.formats.std.spellings import known_status
+from harken.formats.std.spellings import session_status
 
 _ASKING = frozenset(
     {
@@ -54,18 +54,26 @@ def completed_at(events: Sequence[Event]) -> int | None:
 
 def status_of(events: Sequence[Event]) -> Status:
     """How a conversation stands, by the last thing in it: an answer is an end, an error or an interruption a failure,
-    and anything that waits for an answer means that it goes on."""
+    and anything that waits for an answer means that it goes on. A session that is over, in words that nobody knows,
+    went as the last thing in it did."""
     behind: set[str] = set()
+    is_over = False
     for event in reversed(events):
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype=subtype, message=word) if subtype in CLOSING and (told := known_status(word)):
-                return told
+            case System(subtype=subtype, message=word) if subtype in CLOSING:
+                if (told := session_status(word)) is not None:
+                    return told
+                is_over = True
             case Error():
                 return "failed"
             case Prompt() if is_interruption(event):
                 return "failed"
+            case ToolResult() if is_over:
+                return "failed" if event.is_error else "success"
+            case Prompt() | ToolCall() if is_over:
+                continue
             case Prompt(source="injected", origin=("command" | "bash_input") as given) if _OUTPUTS[given] not in behind:
                 return "in_progress"
             case Prompt(source="injected") if event.origin not in _ASKING:
@@ -74,4 +82,4 @@ def status_of(events: Sequence[Event]) -> Status:
                 return "success"
             case Prompt() | ToolCall() | ToolResult():
                 return "in_progress"
-    return "in_progress"
+    return "success" if is_over else "in_progress"

@@ -12,13 +12,13 @@ from harken.errors import BadRecord, HarkenError
 from harken.events import Event, Image, ToolCall, ToolResult
 from harken.events.base import clean
 from harken.events.wire import from_readable, from_wire
+from harken.formats.std.copies import CONVERSATION
 from harken.formats.std.document import Json
 
 from .call_events import answered, asked, call_id_of
 from .in_order import Story, records_of
 from .pieces import id_of, kind_word, unread
 
-CONVERSATION = "x_harken_conversation"
 _ENVELOPE = ("message_id", "timestamp", "time", "substance", "cause", "index", "api_id")
 
 

@@ -8,19 +8,18 @@ from typing import Any
 
 from harken import clock
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
+from harken.formats.std.as_meant import as_meant
 from harken.formats.std.beside import beside_of
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import Hearers
-from harken.formats.std.meant_agents import with_meant_agents
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, over, participants, values, words_in
 from harken.formats.std.skeleton import skeleton_of
-from harken.formats.std.spellings import known_status
+from harken.formats.std.spellings import session_status
 
 from .agent_part import AgentPart, SubSession
 from .ends import SubSessionEnd, sizes_of, told_ends
 from .in_order import Story, ToldRecord, in_order, records_of, side_by_side, with_heard
-from .listed_twice import with_owners
 from .message_events import agents_named, is_end, message_records, sort_messages
 from .pieces import MadeUpNames, compact, id_of, kind_word, session_name, text_of, unread
 
@@ -47,7 +46,7 @@ def _is_readable(key: str, value: Any) -> bool:
         case "created_at" | "completed_at":
             return clock.parse_instant(value) is not None
         case "status":
-            return known_status(value) is not None
+            return session_status(value) is not None
         case "agent":
             return isinstance(value, dict | str)
         case "summary":
@@ -59,7 +58,7 @@ class DocumentReading:
     """A document on its way to events."""
 
     def __init__(self, data: Json, names: MadeUpNames) -> None:
-        data = with_owners(with_meant_agents(data))
+        data = as_meant(data)
         self.data, self._names = data, names
         self.main = id_of(orchestrator(data).get("agent_id")) or MAIN
         self.own = AgentPart(data, "", self.main, names)
@@ -214,7 +213,7 @@ class DocumentReading:
         if (words := words_in(summary)).strip():
             name = self._names.give("summary")
             found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(words)))
-        known = known_status(status)
+        known = session_status(status)
         if time is not None or known in ("success", "failed") or (found and known):
             name = self._names.give("completed")
             found.append(

@@ -134,6 +134,32 @@ _BETWEEN = re.compile("[,;、，；\n]")
 """What stands between the names in a text."""
 
 
+def spread_types(doc: Mending) -> bool:
+    """A participant that is a type alone becomes every agent of that type that sub-sessions and messages name; whether
+    there was any."""
+    team = inner(doc.data, "collaboration")
+    listed = team.get("participants")
+    if not isinstance(listed, list) or all(text(one, "agent_id") for one in listed):
+        return False
+    elsewhere = parts.agents_elsewhere(doc.data)
+    spread = parts.types_spread(listed, elsewhere)
+    made = [one for each in spread for one in each]
+    if len(made) == len(listed):
+        return False
+    first, moved = 0, dict[int, int]()
+    for place, each in enumerate(spread):
+        moved[place] = first
+        first += len(each)
+    doc.move("collaboration.participants", moved)
+    team["participants"] = made
+    for place, each in enumerate(spread):
+        if len(each) > 1:
+            kind = each[0] if isinstance(each[0], str) else agent_kind(each[0])
+            said = f"{shown(kind)} is the type of {len(each)} agents that are named elsewhere: each is listed"
+            doc.tell("missing-field", f"collaboration.participants[{moved[place]}]", said, derived=True)
+    return True
+
+
 def agent(spot: Spot) -> bool:
     """An agent that is named by a text alone, or not at all."""
     said = spot.value

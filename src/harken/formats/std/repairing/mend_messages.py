@@ -6,12 +6,12 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
+from harken.formats.std.as_meant import known_type
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import Hearers, agent_named
 from harken.formats.std.parts import agents, inner, instant, text, values
-from harken.formats.std.spellings import known_word
 
 from .mend_agents import agent
 from .mend_sub_sessions import ids_among, trigger_of
@@ -163,12 +163,8 @@ def _subs_of_messages(data: Json) -> tuple[dict[str, Json], dict[str, list[Json]
 def message_type(spot: Spot) -> bool:
     if spot.value is None:
         return spot.take(("type",), str)
-    known = (
-        "task_assignment", "task_progress", "task_completion", "review_request", "review_result", "feedback", "abort",
-        "acknowledgment", "status_query", "status_response", "status_update",
-    )  # fmt: skip
-    word = known_word(spot.value, known)
-    return bool(word) and spot.put(word, "the word that the standard has for it")
+    word = known_type(spot.value)
+    return word is not None and spot.put(word, "the word that the standard has for it")
 
 
 def payload(spot: Spot) -> bool:

@@ -14,7 +14,7 @@ from harken.formats.std.findings import OLD
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
 from harken.formats.std.parts import agents, calls_elsewhere, inner, instant, number, objects, text, values
-from harken.formats.std.spellings import is_stopped, known_duration, known_time, known_word
+from harken.formats.std.spellings import fell_short, known_duration, known_time, known_word
 
 from .mending import Mender, Mending, Spot
 
@@ -64,7 +64,7 @@ def status(spot: Spot) -> bool:
         return spot.put(STATUSES[not spot.value], "the word that the standard has for it")
     if word := known_word(spot.value, STATUSES):
         return spot.put(word, "the word that the standard has for it")
-    if is_stopped(spot.value):
+    if fell_short(spot.value):
         return spot.put("failed", "the nearest word that the standard has", derived=True)
     if spot.value is not None:
         return False
@@ -235,7 +235,7 @@ def agent_field(spot: Spot) -> bool:
     if spot.key == "status":
         if word := known_word(spot.value, ("completed", "failed", "in_progress")):
             return spot.put(word, "the word that the standard has for it")
-        if is_stopped(spot.value):
+        if fell_short(spot.value):
             return spot.put("failed", "the nearest word that the standard has", derived=True)
     if spot.key == "duration_ms" and (took := known_duration(spot.value)) is not None:
         return spot.put(took, "so many milliseconds")

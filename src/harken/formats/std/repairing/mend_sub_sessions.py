@@ -8,6 +8,7 @@ from typing import Any
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.json_text import compact
+from harken.formats.std.listed_twice import is_same_call
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import (
     SUB_FIELDS,
@@ -184,12 +185,12 @@ def _list_nested(spot: Spot) -> bool:
 
 
 def mark_nested(spot: Spot) -> bool:
-    """A call of a sub-agent that started another one is listed among the main calls too, and does not say so."""
+    """A call of a sub-agent is listed among the main calls too, and does not say so."""
     by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     call, place = by_id.get(spot.value, ({}, 0))
-    nested = spot.doc.once("nested", lambda: _nested(spot.doc.data)).get(spot.value, ())
-    owner = next((text(inner(sub, "agent"), "agent_id") for one, sub in nested if one is spot.holder), "")
-    if not owner or call is spot.holder or call != spot.holder:
+    name, at, *_ = path_steps(spot.path)
+    owner = text(inner(spot.doc.data["sub_sessions"][at], "agent"), "agent_id") if name == "sub_sessions" else ""
+    if not owner or not is_same_call(call, spot.holder, starts=False):
         return False
     call["x_harken_owner"] = owner
     said = f"{shown(spot.value)} is a call of {shown(owner)}, which is listed here too; it is marked `x_harken_owner`"

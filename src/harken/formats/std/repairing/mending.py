@@ -74,7 +74,7 @@ class Mending:
 
     def move(self, name: str, moved: dict[int, int]) -> None:
         """Say of earlier changes in a list where its items are now."""
-        pattern = re.compile(rf"{name}\[([0-9]+)\]")
+        pattern = re.compile(rf"{re.escape(name)}\[([0-9]+)\]")
         for place, change in enumerate(self.changes):
             if found := pattern.match(change.path):
                 path = f"{name}[{moved[int(found[1])]}]{change.path[found.end() :]}"

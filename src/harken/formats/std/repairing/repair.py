@@ -25,6 +25,7 @@ from . import (
     mend_annotations,
     mend_call_ids,
     mend_calls,
+    mend_copies,
     mend_keys,
     mend_messages,
     mend_session,
@@ -200,7 +201,9 @@ def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[Do
         renamed = mend_keys.rename_keys(doc)
         if lifted := mend_sub_sessions.lift_nested(doc):
             mend_keys.rename_keys(doc)
-        if renamed | lifted | mend_messages.split_messages(doc):
+        once = mend_copies.drop_copies(doc)
+        spread = mend_agents.spread_types(doc)
+        if renamed | lifted | once | spread | mend_messages.split_messages(doc):
             findings = validate(_read_again(doc, name), name)
         _round(doc, findings)
         if len(doc.changes) == before and not mend_messages.split_messages(doc, everybody=True):
