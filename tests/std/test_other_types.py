@@ -11,6 +11,7 @@ import pytest
 
 from harken.events import AgentCreated, Output, Prompt, Response
 from harken.formats.std.checking.rules import validate_bytes
+from harken.formats.std.document import dumps, loads
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import repair
@@ -128,3 +129,64 @@ def test_what_cannot_be_read_in_a_call_is_kept_and_exported_beside_it(
     exported = json.dumps(document.data).encode()
     assert "odd words" in exported.decode()
     assert validate_bytes(exported).is_valid
+
+
+ROWS_BY_NAME = [
+    {"lead": {"tool_calls_count": 3}, "builder": {"tool_calls_count": 1}, "checker": {"tool_calls_count": 1}},
+    {"architect": {"tool_calls_count": 3}, "developer": {"note": "quick"}, "reviewer": {}},
+    {"architect": {}, "developer": [{"agent_id": "builder"}], "reviewer": {"agent_id": "checker"}},
+]
+
+
+@pytest.mark.parametrize("rows", ROWS_BY_NAME)
+def test_rows_of_the_summary_under_other_names_become_a_list(rows: Json) -> None:
+    given = multi()
+    given["summary"]["agents"] = rows
+
+    answer = repair(dumps(given))
+
+    assert answer.is_valid
+    made = loads(answer.data)["summary"]["agents"]
+    assert [("lead", 3), ("builder", 1), ("checker", 1)] == [(row["agent_id"], row["tool_calls_count"]) for row in made]
+    assert answer.data == repair(answer.data).data
+
+
+def test_a_row_that_the_standards_summary_lacks_is_counted() -> None:
+    given = multi()
+    del given["summary"]["agents"]["architect"]
+
+    answer = repair(dumps(given))
+
+    assert answer.is_valid
+    assert "lead" == loads(answer.data)["summary"]["agents"]["architect"]["agent_id"]
+
+
+def test_a_number_of_the_summary_that_is_a_text_stays_that_number() -> None:
+    given = multi()
+    given["summary"] |= {"review_iterations": "3", "tool_calls_count": "7"}
+
+    made = loads(repair(dumps(given)).data)["summary"]
+
+    assert (3, 7) == (made["review_iterations"], made["tool_calls_count"])
+
+
+def test_files_that_were_changed_are_found_under_other_names() -> None:
+    given = multi()
+    given["sub_sessions"][0]["output"]["changes"] = {"created": ["a.py"], "modified": [{"path": "b.py"}]}
+
+    answer = repair(dumps(given))
+
+    assert answer.is_valid
+    made = loads(answer.data)["sub_sessions"][0]["output"]["changes"]
+    assert [["a.py"], ["b.py"], []] == [
+        [one if isinstance(one, str) else one["path"] for one in made[key]]
+        for key in ("files_created", "files_modified", "files_deleted")
+    ]
+
+
+@pytest.mark.parametrize(("said", "expected"), [("P0", "high"), ("p1", "high"), ("P2", "medium"), ("P3", "low")])
+def test_a_priority_by_its_number_is_the_word_for_it(said: str, expected: str) -> None:
+    given = multi()
+    given["sub_sessions"][0]["task"]["priority"] = said
+
+    assert expected == loads(repair(dumps(given)).data)["sub_sessions"][0]["task"]["priority"]

@@ -63,6 +63,7 @@ OTHER_WORDS: dict[str, str] = {
     "single_agent": "single", "singleagent": "single", "solo": "single",
     # levels
     "normal": "medium", "mid": "medium", "urgent": "high", "critical": "high",
+    "p0": "high", "p1": "high", "p2": "medium", "p3": "low",
     "高": "high", "中": "medium", "低": "low",
     # categories of calls, phases by whom, severities
     "taskmanagement": "task_management", "communication": "interaction", "execution_action": "action",

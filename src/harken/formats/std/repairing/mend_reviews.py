@@ -196,7 +196,17 @@ def changed_files(spot: Spot) -> bool:
 
 
 def file_list(spot: Spot) -> bool:
-    return spot.value is None and spot.put([], "none are named", derived=True)
+    """The files of one kind, which may stand under another name."""
+    if spot.value is not None:
+        return False
+    return spot.take(_OTHER_LISTS[spot.key], list) or spot.put([], "none are named", derived=True)
+
+
+_OTHER_LISTS = {
+    "files_created": ("created", "added", "new", "new_files", "created_files"),
+    "files_modified": ("modified", "changed", "updated", "edited", "modified_files"),
+    "files_deleted": ("deleted", "removed", "deleted_files"),
+}
 
 
 REVIEW: dict[str, Mender] = {

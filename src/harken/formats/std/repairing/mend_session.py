@@ -16,7 +16,8 @@ from harken.formats.std.naming import date_in
 from harken.formats.std.parts import agents, calls_elsewhere, inner, instant, number, objects, text, values
 from harken.formats.std.spellings import fell_short, known_duration, known_time, known_word
 
-from .mending import Mender, Mending, Spot
+from .mend_shapes import by_type
+from .mending import Mender, Mending, Spot, spot_at
 
 
 def session_id(spot: Spot) -> bool:
@@ -182,6 +183,8 @@ def summary_field(spot: Spot) -> bool:
     """A field of the summary that is missing or no such thing: what the document comes to."""
     if (took := known_duration(spot.value)) is not None and spot.key == "total_duration_ms":
         return spot.put(took, "so many milliseconds")
+    if isinstance(spot.value, str) and by_type(spot):
+        return True
     made = copy.deepcopy(spot.doc.summary().get(spot.key))
     return made is not None and spot.put(made, "counted from the document", derived=True)
 
@@ -213,10 +216,34 @@ def errors_encountered(spot: Spot) -> bool:
 def agent_rows(spot: Spot) -> bool:
     """`summary.agents`: where it is no list and has not the agents of the standard, its entries as a list."""
     said = spot.value
-    if isinstance(said, dict) and said and all(isinstance(row, dict) for row in said.values()):
-        rows = [{"agent_id": key, **row} for key, row in said.items()]
+    if isinstance(said, dict) and said and all(isinstance(row, dict | list) for row in said.values()):
+        known = spot.doc.once("rows", lambda: _rows(spot.doc.summary()))
+        rows = [row for key, held in said.items() for row in _entries(key, held, known)]
         return spot.put(rows, "its entries, since these are not the agents that the standard's object has", keep=True)
     return summary_field(spot)
+
+
+def _entries(key: str, held: Any, known: dict[tuple[str, str], Json]) -> list[Any]:
+    """The rows under a key, which is the id of an agent, or its type where only one has that."""
+    if isinstance(held, list):
+        return held
+    name = known.get(("agent_id", key)) or known.get(("agent_type", key)) or {"agent_id": key}
+    return [{"agent_id": name["agent_id"], **held}]
+
+
+def standard_rows(spot: Spot) -> bool:
+    """An agent that the standard's object has and `summary.agents` has not: counted from the document, unless there are
+    entries of another kind."""
+    if spot.value is not None:
+        return False
+    made = inner(spot.doc.summary(), "agents").get(spot.key)
+    if made is not None and spot.holder.keys() <= _STANDARD_ROWS:
+        return spot.put(copy.deepcopy(made), "counted from the document", derived=True)
+    whole = spot_at(spot.doc, spot.rule, "summary.agents")
+    return whole is not None and isinstance(whole.value, dict) and agent_rows(whole)
+
+
+_STANDARD_ROWS = frozenset({"architect", "developers", "reviewer"})
 
 
 def agent_row(spot: Spot) -> bool:
@@ -295,6 +322,8 @@ SESSION: dict[str, Mender] = {
     "summary.errors_encountered": errors_encountered,
     "summary.agents": agent_rows,
     "summary.agents[]": agent_row,
+    "summary.agents.architect": standard_rows,
+    "summary.agents.developers": standard_rows,
     "summary.tasks": summary_field,
     "summary.review_iterations": summary_field,
     **{f"summary.agent_counts.{key}": agent_count for key in (*_ROLES, "total")},

@@ -313,7 +313,8 @@ def task_description(spot: Spot) -> bool:
 def priority(spot: Spot) -> bool:
     if word := known_word(spot.value, LEVELS):
         return spot.put(word, "the word that the standard has for it")
-    return spot.put("medium", "nobody said", derived=True)
+    why = "nobody said" if spot.value is None else "nobody knows what that means"
+    return spot.put("medium", why, derived=True)
 
 
 def sub_started(spot: Spot) -> bool:
