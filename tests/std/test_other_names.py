@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harken.events import Prompt, Response, ToolCall
+from harken.events import AgentCreated, Output, Prompt, Response, ToolCall
 from harken.events.base import excerpt
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
@@ -86,3 +86,35 @@ def test_a_long_title_is_exported_whole(make: Any) -> None:
     renamed = document_of(events_of(json.dumps(document).encode()), SessionFacts(title="Renamed")).document.data
 
     assert (document["task_title"], "Renamed") == (exported["task_title"], renamed["task_title"])
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "other"),
+    [
+        (("sub_sessions", 0), "tool_calls", "toolCalls"),
+        (("sub_sessions", 0), "triggered_by_call_id", "triggeredByCallId"),
+        (("sub_sessions", 1, "task"), "task_id", "taskId"),
+        (("sub_sessions", 0, "tool_calls", 0), "tool_name", "toolName"),
+        (("tool_calls", 1), "call_id", "callId"),
+        (("messages", 1, "from_agent"), "agent_id", "agentId"),
+        (("collaboration", "orchestrator"), "agent_id", "agentId"),
+        (("collaboration", "participants", 0), "agent_type", "agentType"),
+    ],
+)
+def test_a_key_in_another_spelling_inside_a_document_is_read(place: tuple[Any, ...], key: str, other: str) -> None:
+    given = multi()
+    holder: Any = given
+    for step in place:
+        holder = holder[step]
+    holder[other] = holder.pop(key)
+
+    assert _told(multi()) == _told(given)
+
+
+def _told(given: dict[str, Any]) -> list[tuple[str, str, str]]:
+    events = events_of(json.dumps(given).encode())
+    return sorted(
+        (event.kind, event.agent_id, event.name if isinstance(event, ToolCall | AgentCreated) else "")
+        for event in events
+        if not isinstance(event, Output)
+    )

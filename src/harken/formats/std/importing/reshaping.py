@@ -63,7 +63,20 @@ def _is_odd(document: Document) -> bool:
     calls = [values(data.get("tool_calls")), *(values(sub.get("tool_calls")) for sub in subs)]
     if any(_is_odd_call(call) for listed in calls for call in listed):
         return True
+    if any(key != plain_key(key) for key in _keys_inside(data, team, subs, calls)):
+        return True
     return bool(calls_elsewhere(data)) or any(_holds_sub(data, key) for key in SUB_NAMES)
+
+
+def _keys_inside(data: Json, team: Json, subs: list[Json], calls: list[list[Json]]) -> set[str]:
+    """Every key of the objects that the standard names inside a document; what tools were given and gave is their
+    own."""
+    messages = values(data.get("messages"))
+    agents = [inner(team, "orchestrator"), *values(team.get("participants"))]
+    agents += [inner(message, key) for message in messages for key in _AGENTS]
+    parts = [inner(sub, key) for sub in subs for key in ("agent", "task", "output")]
+    parts += [inner(call, "subagent_info") for listed in calls for call in listed if "subagent_info" in call]
+    return set().union(team, *agents, *subs, *messages, *parts, *(call for listed in calls for call in listed))
 
 
 def _holds_sub(holder: Json, key: str) -> bool:
