@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
@@ -154,8 +155,12 @@ def asked_of(given: Json) -> Any:
     return {**(params or {}), **found} if found else params
 
 
-def call_outcome(output: Json) -> str:
+def call_outcome(output: object) -> str:
     """How a call went by what its output says in whatever words: `success` or `failed`; empty where it does not say."""
+    if isinstance(output, str):
+        return _outcome_in(output)
+    if not isinstance(output, dict):
+        return ""
     said = output.get("status")
     if (known := known_status(said)) is not None:
         return "failed" if known == "failed" else "success"
@@ -164,7 +169,33 @@ def call_outcome(output: Json) -> str:
             return "success" if flag else "failed"
     if isinstance(code := output.get("exit_code"), int) and not isinstance(code, bool):
         return "failed" if code else "success"
-    return "failed" if output.get("error") else ""
+    result = output.get("result")
+    return "failed" if output.get("error") else _outcome_in(text(result, "display") or result)
+
+
+def _outcome_in(words: object) -> str:
+    """How a call went by its answer alone: one that is nothing but a word for that, or begins with a failure."""
+    if not isinstance(words, str):
+        return ""
+    begins = _BEGINNING.match(words)
+    known = known_status(words) or (known_status(begins[1]) if begins else None)
+    if known == "failed":
+        return "failed"
+    return "success" if known == "success" and not begins else ""
+
+
+_BEGINNING = re.compile(r"\W{0,5}(\w{1,30})\s?[:：]")
+
+
+def own_outcome(call: Json) -> str:
+    """How a call went, also where it says so itself and has no output."""
+    output = call.get("output")
+    return call_outcome(flat_output(call) if output is None else output)
+
+
+def flat_output(call: Json) -> Json:
+    """What a call without an output says itself of what came of it."""
+    return {key: call[key] for key in ("status", "success", "result", "error") if call.get(key) is not None}
 
 
 def begun(data: Json) -> int | None:

@@ -14,12 +14,13 @@ from .model_base import STATUSES, Status
 _MEANINGS = {
     "good": """
         success successful succeeded succeed completed complete done finished finish ok okay passed pass resolved closed
-        delivered 成功 完成 已完成 通过 已通过 执行成功 完了 成功しました 완료 성공
+        delivered 成功 已成功 完成 已完成 全部完成 已结束 通过 已通过 执行成功 完了 成功しました 완료 성공
         erledigt abgeschlossen fertig erfolgreich completado terminado éxito exitoso terminé réussi succès
         concluído sucesso выполнено завершено успешно
     """,
     "bad": """
-        failed failure fail error errored crashed timeout timed_out exception 失败 错误 出错 执行失败 失敗 エラー 실패
+        failed failure fail error errored crashed timeout timed_out exception
+        失败 已失败 错误 出错 执行失败 失敗 エラー 실패
         fehlgeschlagen fehler gescheitert fallido fallado échoué échec erreur falhou falha ошибка неудача
     """,
     "running": """
@@ -27,8 +28,8 @@ _MEANINGS = {
         进行中 执行中 处理中 進行中 実行中 진행중 in_arbeit läuft en_curso en_progreso en_cours em_andamento в_процессе
     """,
     "stopped": """
-        aborted abort cancelled canceled cancel interrupted stopped killed terminated 中止 取消 已取消
-        中断 キャンセル 취소 abgebrochen cancelado annulé отменено
+        aborted abort cancelled canceled cancel interrupted stopped killed terminated 中止 已中止 终止
+        已终止 取消 已取消 中断 キャンセル 취소 abgebrochen cancelado annulé отменено
     """,
     "half": "partial partially partially_completed partial_success incomplete 部分完成",
 }
@@ -54,6 +55,8 @@ OTHER_WORDS: dict[str, str] = {
     "approve": "approved", "accepted": "approved", "lgtm": "approved", "reject": "rejected",
     "request_changes": "changes_requested", "needs_changes": "changes_requested",
     "change_requested": "changes_requested", "needs_revision": "changes_requested", "needs_work": "changes_requested",
+    "pass": "approved", "passed": "approved", "approved_with_comments": "approved",
+    "approve_with_comments": "approved", "approved_with_suggestions": "approved",
     "通过": "approved", "已通过": "approved", "批准": "approved", "需要修改": "changes_requested",
     "需修改": "changes_requested", "要求修改": "changes_requested", "拒绝": "rejected", "驳回": "rejected",
     # patterns and modes
@@ -81,7 +84,11 @@ def plain_word(value: object) -> str:
     """A word as tables have it: small letters, `_` between its parts; empty where it is no text."""
     text = value.strip() if isinstance(value, str) and len(value) < 100 else ""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
-    return re.sub(r"[\s\-_]+", "_", text).strip("_.!。").removesuffix("阶段")
+    return _ENDS.sub("", re.sub(r"[\s\-_]+", "_", text)).removesuffix("阶段")
+
+
+_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
+"""What stands around a word: points, marks, little pictures."""
 
 
 _WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s\-]+")

@@ -10,8 +10,20 @@ from typing import Any
 
 from .document import Json, kind_of
 from .models import VERDICTS
-from .parts import agents, begun, inner, instant, is_review, number, over, own_calls, requested_reviews, text, values
-from .spellings import known_word
+from .parts import (
+    agents,
+    begun,
+    inner,
+    instant,
+    is_review,
+    number,
+    over,
+    own_calls,
+    own_outcome,
+    requested_reviews,
+    text,
+    values,
+)
 from .written_files import written_files
 
 _MS = 1000
@@ -216,8 +228,7 @@ def failed_calls(data: Json) -> int:
 
 def has_failed(call: Json) -> bool:
     """Whether a call says that it failed, in whatever words."""
-    said = inner(call, "output").get("status")
-    return said == "failed" or (said != "success" and known_word(said, ("success", "failed")) == "failed")
+    return own_outcome(call) == "failed"
 
 
 def _filled(known: Json) -> Json:

@@ -15,6 +15,7 @@ from harken.formats.std.parts import (
     call_ended,
     call_outcome,
     error_words,
+    flat_output,
     inner,
     is_uncounted,
     with_error,
@@ -81,7 +82,7 @@ def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | No
 
 def _flat_output(call: Json) -> Json | None:
     """The output of a call that says itself what came of it; None where it does not say that it is over."""
-    found = {key: call[key] for key in ("status", "success", "result", "error") if call.get(key) is not None}
+    found = flat_output(call)
     is_over = found.keys() & {"result", "error"} or call_outcome(found)
     return found if is_over and known_status(found.get("status")) != "in_progress" else None
 
@@ -89,7 +90,8 @@ def _flat_output(call: Json) -> Json | None:
 def _answer(output: Any) -> tuple[str, bool]:
     """The words of an output, and whether it is a failure."""
     if not isinstance(output, dict):
-        return (text_of(output) if isinstance(output, str) else compact(output).decode()), False
+        words = text_of(output) if isinstance(output, str) else compact(output).decode()
+        return words, call_outcome(output) == "failed"
     result, problem = output.get("result"), clean(error_words(output))
     said = _other_words(output) if result is None else _display(result)
     if said is None:

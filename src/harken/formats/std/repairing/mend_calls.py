@@ -20,6 +20,7 @@ from harken.formats.std.parts import (
     asked_of,
     call_duration,
     call_outcome,
+    flat_output,
     inner,
     instant,
     number,
@@ -189,7 +190,7 @@ def call_output(spot: Spot) -> bool:
     said = spot.value
     if said is not None:
         return spot.put({"result": _as_result(said)}, "the value is its `result`")
-    made: Json = {key: spot.holder[key] for key in ("status", "success", "result", "error") if key in spot.holder}
+    made = flat_output(spot.holder)
     if made or _outcome(spot, {}):
         return spot.put(made, "what the call itself says", derived=True)
     return False

@@ -22,9 +22,9 @@ _NEAREST = {
 _CATEGORIES = {
     "security": "security 安全 injection xss csrf secret password vulnerability 漏洞",
     "performance": "performance 性能 slow latency memory",
-    "style": "style 风格 naming format formatting lint typo 命名 格式",
+    "style": "style 风格 naming format formatting lint typo readability maintainability 命名 格式 规范 可读性 可维护性",
     "test": "test tests testing coverage 测试",
-    "bug": "bug crash crashes error exception null undefined leak race 错误 崩溃 异常",
+    "bug": "bug crash crashes error exception null undefined leak race correctness 错误 崩溃 异常 缺陷 正确性",
 }
 _TAG = re.compile(r"^\W{0,3}([^\W\d]{1,20})\W{0,3}[:：\])】]")
 _PATH = re.compile(r"(?<![\w/.])((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]{1,5})(?::([0-9]{1,7}))?(?![\w/])")

@@ -1,0 +1,62 @@
+"""How a call went, in whatever words and place a document says so: an import, a drawing and a repair agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harken.events import ToolResult
+from harken.formats.std.document import dumps, loads, parse_session
+from harken.formats.std.drawing import drawing
+from harken.formats.std.importing.to_events import events_of
+from harken.formats.std.repairing.repair import repair
+from support.std_documents import multi
+
+FAILED = [
+    "failed",
+    "error: no such file",
+    "❌ 失败：文件不存在",
+    {"result": "Error: no such file"},
+    {"result": {"display": "失败: 超时"}},
+    {"success": False, "result": {"display": "no"}},
+    {"exit_code": 2},
+    {"status": "❌ failed"},
+]
+WORKED = [
+    "success",
+    "完成 ✅",
+    "120 lines",
+    "errors: 0",
+    {"result": "done"},
+    {"status": "success", "result": "Error: handled"},
+]
+
+
+@pytest.mark.parametrize(("output", "failed"), [*((one, 1) for one in FAILED), *((one, 0) for one in WORKED)])
+def test_a_call_has_failed_for_everybody_or_for_nobody(output: Any, failed: int) -> None:
+    given = multi()
+    given["tool_calls"][0]["output"] = output
+
+    answer = repair(dumps(given))
+
+    assert failed == sum(event.is_error for event in events_of(dumps(given)) if isinstance(event, ToolResult))
+    assert failed == drawing(parse_session(given)).failed_calls
+    assert ("failed" if failed else "success") == loads(answer.data)["tool_calls"][0]["output"]["status"]
+    assert answer.is_valid
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("✅ 完成", "success"), ("已完成 ✅", "success"), ("已失败", "failed"), ("**done**", "success")],
+)
+def test_marks_around_a_status_are_passed_over(said: str, expected: str) -> None:
+    assert expected == loads(repair(dumps(multi() | {"status": said})).data)["status"]
+
+
+@pytest.mark.parametrize("said", ["PASS", "✅ Approved", "approved with comments", "通过"])
+def test_a_verdict_in_other_words_is_the_standards(said: str) -> None:
+    given = multi()
+    given["sub_sessions"][1]["output"]["verdict"] = said
+
+    assert "approved" == loads(repair(dumps(given)).data)["sub_sessions"][1]["output"]["verdict"]
