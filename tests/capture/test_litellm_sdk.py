@@ -108,6 +108,47 @@ def test_a_provider_of_another_api_is_captured_with_its_signed_thinking_in_one_p
     assert [[100, 13, 0.000495]] == came["anthropic"]["usage"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "messages_api",
+        "messages_api_by_its_other_name",
+        "messages_api_of_another_provider",
+        "messages_api_of_a_router",
+        "messages_api_stream",
+        "told_messages_api",
+    ],
+)
+def test_the_messages_api_is_captured_as_it_went_over_the_wire(came: Came, name: str) -> None:
+    told = [
+        ["system", SYSTEM, None, None],
+        ["user", "Hi.", None, None],
+        ["assistant", "I look.", None, None],
+        ["assistant", '{\n  "path": "a.txt"\n}', "read", "toolu_a"],
+        ["tool", "hello", "read", "toolu_a"],
+        ["assistant", "It says hello.", None, None],
+    ]
+    assert told == came[name]["captured"]
+    assert ["primary"] == came[name]["sources"]
+    # This provider is not asked for figures in a stream; then LiteLLM makes up its own.
+    given = [tokens == 100 or name == "messages_api_stream" for tokens, _, _ in came[name]["usage"]]
+    assert [True, True] == given
+    first = came[name]["metadata"][2]
+    assert (first.get("stop_reason") or first.get("finish_reason")) in ("tool_use", "tool_calls")
+
+
+def test_a_stream_of_the_messages_api_that_is_left_is_one_entry_with_what_came(came: Came) -> None:
+    assert ["Hi.", "Hello "] == said(came["messages_api_left"])
+    assert came["messages_api_left"]["metadata"][1]["partial"] is True
+
+
+def test_a_generator_of_the_hosts_own_is_captured_while_it_is_read(came: Came) -> None:
+    assert "Hello." == "".join(came["own_stream"]["answer"])
+    assert ["Hi.", "Hello.", "Bye."] == [words for words, _ in came["own_stream"]["entries"]][:3]
+    assert came["own_stream"]["metadata"][3]["partial"] is True
+    assert ["Say.", "Only words."] == [words for words, _ in came["own_stream"]["entries"]][4:]
+
+
 def test_a_call_that_litellm_makes_of_another_is_captured_once(came: Came) -> None:
     assert ["Hi.", "Hello."] == said(came["other_api"])
     assert ["primary"] == came["other_api"]["sources"]

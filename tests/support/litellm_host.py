@@ -144,6 +144,104 @@ def anthropic(capture: Any, how: Json) -> None:
         pass
 
 
+def _messages_api(function: Any, how: Json, **options: Any) -> None:
+    """Anthropic's API through LiteLLM, a call and its result."""
+
+    async def ask(messages: list[Json]) -> None:
+        reached = {"api_base": how["api_base"], "api_key": "k", "model": how["model"]}
+        tools = [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}]
+        answer = await function(max_tokens=50, messages=messages, system=SYSTEM, tools=tools, **{**reached, **options})
+        if options.get("stream"):
+            async for _ in answer:
+                pass
+
+    async def talk() -> None:
+        call = {"type": "tool_use", "id": "toolu_a", "name": "read", "input": {"path": "a.txt"}}
+        result = {"type": "tool_result", "tool_use_id": "toolu_a", "content": "hello"}
+        begun = [user("Hi."), {"role": "assistant", "content": [{"type": "text", "text": "I look."}, call]}]
+        await ask(begun[:1])
+        await ask([*begun, {"role": "user", "content": [result]}])
+
+    asyncio.run(talk())
+
+
+MESSAGES_API: tuple[Cue, ...] = (
+    [Say("I look."), Call("read", {"path": "a.txt"}, id="toolu_a")],
+    [Say("It says hello.")],
+)
+
+
+@program(*MESSAGES_API)
+def messages_api(capture: Any, how: Json) -> None:
+    there = {"model": "anthropic/claude-sonnet-4-5", "api_base": how["api_base"].removesuffix("/v1")}
+    with capture:
+        _messages_api(capture.wrap(litellm.anthropic_messages), how, **there)
+
+
+@program(*MESSAGES_API)
+def messages_api_by_its_other_name(capture: Any, how: Json) -> None:
+    there = {"model": "anthropic/claude-sonnet-4-5", "api_base": how["api_base"].removesuffix("/v1")}
+    _messages_api(capture.wrap(litellm.anthropic.messages.acreate), how, **there)
+
+
+@program(*MESSAGES_API)
+def messages_api_of_another_provider(capture: Any, how: Json) -> None:
+    with capture:
+        _messages_api(capture.wrap(litellm.anthropic_messages), how, model="mistral/small")
+
+
+@program(*MESSAGES_API)
+def messages_api_stream(capture: Any, how: Json) -> None:
+    with capture:
+        _messages_api(capture.wrap(litellm.anthropic_messages), how, model="mistral/small", stream=True)
+
+
+@program(*MESSAGES_API)
+def messages_api_of_a_router(capture: Any, how: Json) -> None:
+    there = {"model": "anthropic/claude-sonnet-4-5", "api_base": how["api_base"].removesuffix("/v1"), "api_key": "k"}
+    routed = litellm.Router(model_list=[{"model_name": "claude", "litellm_params": there}])
+    ask = capture.wrap(routed.aanthropic_messages)
+
+    async def asked(*, model: str, api_base: str, api_key: str, **options: Any) -> Any:
+        return await ask(model="claude", **options)
+
+    with capture:
+        _messages_api(asked, how)
+
+
+@program(*MESSAGES_API)
+def told_messages_api(capture: Any, how: Json) -> None:
+    there = {"model": "anthropic/claude-sonnet-4-5", "api_base": how["api_base"].removesuffix("/v1")}
+    with capture:
+        _messages_api(litellm.anthropic_messages, how, **there)
+
+
+@program([Say("Hello there.")])
+def messages_api_left(capture: Any, how: Json) -> None:
+    async def ask() -> None:
+        reached = {"api_base": how["api_base"], "api_key": "k", "model": "mistral/small"}
+        ask = capture.wrap(litellm.anthropic_messages)
+        async for chunk in await ask(max_tokens=50, messages=[user("Hi.")], stream=True, **reached):
+            if b"Hello" in chunk:
+                break
+
+    asyncio.run(ask())
+
+
+@program([Say("Hello.")], [Say("Bye.")])
+def own_stream(capture: Any, how: Json) -> list[str]:
+    def words(messages: list[Json]) -> Any:
+        yield from litellm.completion(messages=messages, stream=True, **how)
+
+    whole = [chunk.choices[0].delta.content or "" for chunk in capture.wrap(words)([user("Hi.")])]
+    left = capture.wrap(words)([user("Bye.")])
+    next(left)
+    left.close()
+    for _ in capture.wrap(lambda messages: iter(["Only ", "words."]))([user("Say.")]):
+        pass
+    return whole
+
+
 @program([Say("Hello.")])
 def other_api(capture: Any, how: Json) -> None:
     reached = {"api_base": how["api_base"].removesuffix("/v1"), "api_key": "k"}

@@ -59,7 +59,7 @@ class AnthropicCall(ClientCall):
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         request_id = response.headers.get("request-id") or response.headers.get("x-amzn-requestid") or ""
         framed = "vnd.amazon.eventstream" in response.headers.get("content-type", "")
-        whole = join_events(framed_events(body)) if framed else _joined(body)
+        whole = join_events(framed_events(body)) if framed else joined_body(body)
         reply = read_message(whole, request_id) if whole is not None else unreadable(body)
         if problem is not None:
             reply.metadata["error"] = f"{type(problem).__name__}: {problem}".removesuffix(": ")
@@ -110,7 +110,7 @@ def _model(options: Any) -> str:
     return str(given.get("model") or "") if isinstance(given, dict) else ""
 
 
-def _joined(body: bytes) -> WholeMessage | None:
+def joined_body(body: bytes) -> WholeMessage | None:
     """The reply in one piece, whether it came so or not; None where it is nothing of the API."""
     if body.lstrip()[:1] == b"{":
         try:

@@ -8,10 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from harken.capture.exchange import Capture, Exchange, never_raising
-from harken.capture.openai_sdk.replies import ReadReply
-from harken.events import Error
+from harken.events import Error, Metric
 
-from .replies import SpokenApi, read_stream, read_whole
+from .replies import SpokenApi, Told, read_stream, read_whole
 from .watching import StreamWatch, end, watch
 
 
@@ -85,10 +84,11 @@ class LiteLLMCall:
         self.tell(read_whole(response, told or {}))
 
     @never_raising
-    def streams(self, stream: Any) -> None:
-        """The reply comes through a stream, which the host reads."""
-        if watch(stream, self._ended):
-            self.calls.streams[stream] = self
+    def streams(self, stream: Any) -> Any:
+        """The reply comes through a stream; gives what the host is to read."""
+        watched = watch(stream, self._ended)
+        self.calls.streams[watched] = self
+        return watched
 
     def _ended(self, watched: StreamWatch) -> None:
         # A stream that is thrown away ends wherever its memory is taken back, also in the middle of a write to the log.
@@ -102,8 +102,9 @@ class LiteLLMCall:
         """Log what came through a stream."""
         self.tell(read_stream(self.api, watched, made_up=self.made_up))
 
-    def tell(self, reply: ReadReply) -> None:
+    def tell(self, reply: Told) -> None:
         """Log a reply."""
+        also: list[Metric] = getattr(reply, "also", [])  # what Anthropic's compaction used
         attempts = max(self.attempts, reply.metadata.get("attempts") or 1)
         thread = reply.metadata.pop("conversation", None)
         thread = thread.get("id") if isinstance(thread, dict) else thread
@@ -114,6 +115,7 @@ class LiteLLMCall:
             each=reply.each,
             entries=reply.entries,
             thread=thread if isinstance(thread, str) else "",
+            also=also,
         )
 
     @never_raising

@@ -25,7 +25,7 @@ from harken.log import Session
 
 from .calls import LiteLLMCall, OpenCalls
 from .draining import drain, drain_later
-from .replies import NO_CONVERSATION, api_of
+from .replies import NO_CONVERSATION, SpokenApi, api_of, chats_in
 from .telling import ToldCalls, remember
 
 _wrapped: dict[str, Callable[[], LiteLLMCall | None]] = {}
@@ -65,13 +65,13 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
         is_named = _CALL_ID in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
         if getattr(function, "__name__", "") in NO_CONVERSATION or (_is_litellms(function) and not is_named):
             return function
-        names = tuple(taken)
+        names, chats = tuple(taken), chats_in(function)
 
         @wraps(function)
         def called(*args: Any, **options: Any) -> Any:
-            if api_of(_given(names, args, options)) is None:
+            if (api := api_of(given := _given(names, args, options), chats)) is None:
                 return function(*args, **options)
-            call, options = self._begin(names, args, options, is_named=is_named)
+            call, options = self._begin(api, given, options, is_named=is_named)
             token = _inside.set(True)
             try:
                 result = function(*args, **options)
@@ -84,9 +84,9 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
 
         @wraps(function)
         async def called_later(*args: Any, **options: Any) -> Any:
-            if api_of(_given(names, args, options)) is None:
+            if (api := api_of(given := _given(names, args, options), chats)) is None:
                 return await function(*args, **options)
-            call, options = self._begin(names, args, options, is_named=is_named)
+            call, options = self._begin(api, given, options, is_named=is_named)
             return await self._awaited(call, function(*args, **options))
 
         return called_later if inspect.iscoroutinefunction(function) else called
@@ -103,13 +103,11 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
         return self._heard(call, result)
 
     def _begin(
-        self, names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any], *, is_named: bool
+        self, api: SpokenApi, given: Mapping[str, Any], options: dict[str, Any], *, is_named: bool
     ) -> tuple[LiteLLMCall | None, dict[str, Any]]:
         """Log the request, and name the call where it takes a name, so that it is known again where LiteLLM tells of
         it."""
-        given = _given(names, args, options)
-        api = api_of(given)
-        call = self._calls.begin(api, given) if api is not None else None
+        call = self._calls.begin(api, given)
         if not is_named:
             return call, options
         call_id = str(options.get(_CALL_ID) or uuid4())
@@ -121,9 +119,8 @@ class LiteLLMCapture(CustomLogger):  # type: ignore[misc]
     def _heard(self, call: LiteLLMCall | None, result: Any) -> Any:
         if call is not None:
             if hasattr(result, "__next__") or hasattr(result, "__anext__"):
-                call.streams(result)
-            else:
-                call.answered(result)
+                return call.streams(result) or result
+            call.answered(result)
         return result
 
     def _failed(self, call: LiteLLMCall | None, problem: BaseException) -> None:

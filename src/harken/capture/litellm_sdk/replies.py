@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from harken.capture.anthropic_sdk import replies as anthropic_replies
+from harken.capture.anthropic_sdk.replies import ReadMessage, read_message
+from harken.capture.anthropic_sdk.streams import WholeMessage
+from harken.capture.anthropic_sdk.wrapping import captured_request, joined_body
 from harken.capture.exchange import CapturedRequest
 from harken.capture.openai_sdk.replies import ReadReply, read_chat, read_response, unreadable
 from harken.capture.openai_sdk.requests import chat_request, responses_request
 from harken.capture.openai_sdk.streams import WholeReply, join_chunks, join_events
 from harken.events import Metric
-from harken.formats.kit.jsonl import Record
+from harken.formats.kit.jsonl import Record, encode
 
 from .watching import StreamWatch
 
 _SETTINGS = frozenset({
-    "audio", "background", "extra_body", "frequency_penalty", "function_call", "functions", "include",
-    "instructions", "logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens", "max_tokens",
+    "audio", "background", "context_management", "extra_body", "frequency_penalty", "function_call", "functions",
+    "include", "instructions", "logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens", "max_tokens",
     "modalities", "n", "parallel_tool_calls", "prediction", "presence_penalty", "previous_response_id",
     "prompt_cache_key", "reasoning", "reasoning_effort", "response_format", "safety_settings", "seed",
-    "service_tier", "stop", "store", "stream", "stream_options", "system", "temperature", "text", "text_format",
-    "thinking", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "truncation", "user", "verbosity",
-    "web_search_options",
+    "service_tier", "stop", "stop_sequences", "store", "stream", "stream_options", "system", "temperature", "text",
+    "text_format", "thinking", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "truncation", "user",
+    "verbosity", "web_search_options",
 })  # fmt: skip
 """What of a call is kept with its request. The other arguments are LiteLLM's own; keys and headers are among them."""
 
@@ -39,30 +43,53 @@ class SpokenApi(NamedTuple):
         return self.request({key: arguments[key] for key in arguments if key in kept or _is_setting(key, arguments)})
 
 
+def _messages_request(body: Mapping[str, Any]) -> CapturedRequest:
+    messages = body.get("messages")
+    return captured_request({**body}, messages if isinstance(messages, list) else [], "")
+
+
 CHAT = SpokenApi("messages", chat_request)
 RESPONSES = SpokenApi("input", responses_request)
+MESSAGES = SpokenApi("messages", _messages_request)
+"""Anthropic's API, whichever provider answers."""
 APIS = {"completion": CHAT, "acompletion": CHAT, "responses": RESPONSES, "aresponses": RESPONSES}
+APIS["anthropic_messages"] = MESSAGES
 
-NO_CONVERSATION = frozenset(
-    {
-        "embedding", "aembedding", "moderation", "amoderation", "speech", "aspeech",
-        "anthropic_messages", "aanthropic_messages",
-    }
-)  # fmt: skip
-"""Functions of LiteLLM's that take an `input` or `messages` as well, and hold no conversation of ours: the last ones
-speak a third API."""
+NO_CONVERSATION = frozenset({"embedding", "aembedding", "moderation", "amoderation", "speech", "aspeech"})
+"""Functions of LiteLLM's that take an `input` as well, and hold no conversation."""
 
 
 def _is_setting(key: str, arguments: Mapping[str, Any]) -> bool:
     return key in _SETTINGS and arguments[key] is not None
 
 
-def api_of(arguments: Mapping[str, Any]) -> SpokenApi | None:
-    """The API that a call is of; None where it is no conversation."""
+def chats_in(function: Callable[..., Any]) -> SpokenApi:
+    """The API of the messages that a function takes."""
+    name, module = (str(getattr(function, key, "")) for key in ("__name__", "__module__"))
+    speaks_messages = name in _SPEAK_MESSAGES or module.startswith("litellm.anthropic_interface")
+    return MESSAGES if speaks_messages else CHAT
+
+
+_SPEAK_MESSAGES = ("anthropic_messages", "aanthropic_messages", "anthropic_messages_handler")
+
+
+def api_of(arguments: Mapping[str, Any], chats: SpokenApi = CHAT) -> SpokenApi | None:
+    """The API that a call is of, where messages are of this one; None where it is no conversation."""
     if (messages := arguments.get("messages")) is not None:
         several = isinstance(messages, list) and any(isinstance(one, list) for one in messages)
-        return None if several else CHAT  # several conversations at once are calls of their own
+        if several:
+            return None  # several conversations at once are calls of their own
+        return MESSAGES if _is_anthropics(arguments) else chats
     return RESPONSES if arguments.get("input") is not None else None
+
+
+def _is_anthropics(arguments: Mapping[str, Any]) -> bool:
+    """Whether messages are such as only Anthropic's API takes: a router's functions do not tell by their names."""
+    messages = arguments["messages"]
+    contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    blocks = (block for content in contents if isinstance(content, list) for block in content)
+    kinds = {block.get("type") for block in blocks if isinstance(block, dict) and isinstance(block.get("type"), str)}
+    return arguments.get("system") is not None or not kinds.isdisjoint(("tool_use", "tool_result"))
 
 
 def _read(reply: WholeReply) -> ReadReply:
@@ -77,13 +104,19 @@ def _read(reply: WholeReply) -> ReadReply:
     return read_response(reply)
 
 
-def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
+Told = ReadReply | ReadMessage
+"""A reply of one of the APIs."""
+
+
+def read_whole(response: Any, told: Mapping[str, Any]) -> Told:
     """A response in one piece; `told` is what LiteLLM reports of the call in a callback."""
     hidden = {**_mapping(getattr(response, "_hidden_params", None))}
     hidden |= {key: told[key] for key in ("cache_hit", "response_cost") if told.get(key) is not None}
     body = _record(response)
     if isinstance(response, str):  # a function of the host's own may give the words alone
         body = {"choices": [{"message": {"role": "assistant", "content": response}}]}
+    elif body.get("type") == "message" and "choices" not in body:
+        return _priced(_told(read_message(WholeMessage(body, whole=True), ""), hidden), hidden.get("response_cost"))
     elif not body.keys() & {"choices", "output"}:
         return unreadable(str(response).encode("utf-8", "replace"))
     if usage := _record(getattr(response, "usage", None)):  # by itself: it may be of another class than is declared
@@ -92,9 +125,35 @@ def read_whole(response: Any, told: Mapping[str, Any]) -> ReadReply:
     return _priced(found, hidden.get("response_cost"))
 
 
-def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> ReadReply:
+def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> Told:
     """What came through a stream; of one that the host made up no provider says that it is done."""
-    chunks = [_record(chunk) for chunk in watched.chunks]
+    hidden = _mapping(watched.about.get("_hidden_params"))
+    found: Told
+    if api is MESSAGES or any(isinstance(chunk, bytes) for chunk in watched.chunks[:1]):
+        came = b"".join(map(_sent, watched.chunks))
+        message = joined_body(came)
+        read = anthropic_replies.unreadable(came) if message is None else read_message(message, "")
+        found, model = _told(read, hidden), (message.body if message else {}).get("model")
+    else:
+        reply = _joined(api, watched, made_up=made_up)
+        found, model = _told(_read(reply), hidden), reply.body.get("model")
+    if found.usage is not None:
+        found = _priced(found, _price(hidden.get("litellm_model_name") or model, found.usage))
+    if watched.problem is not None:
+        found.metadata["error"] = f"{type(watched.problem).__name__}: {watched.problem}".removesuffix(": ")
+    return found
+
+
+def _sent(chunk: Any) -> bytes:
+    """A piece of a stream of Anthropic's API: bytes as they come over the wire, or an event by itself."""
+    if isinstance(chunk, str | bytes):
+        return chunk.encode() if isinstance(chunk, str) else chunk
+    return b"data: " + encode(_record(chunk)) + b"\n\n"
+
+
+def _joined(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> WholeReply:
+    """The reply of one of OpenAI's APIs that chunks are."""
+    chunks = [_chunk(chunk) for chunk in watched.chunks]
     about = watched.about
     if api is CHAT:
         reply = join_chunks(chunks, done=watched.exhausted)
@@ -110,13 +169,12 @@ def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> ReadR
             _join_thoughts(choice["message"])
     else:
         reply = join_events(chunks)
-    hidden = _mapping(about.get("_hidden_params"))
-    found = _told(_read(reply), hidden)
-    if found.usage is not None:
-        found = _priced(found, _price(hidden.get("litellm_model_name") or reply.body.get("model"), found.usage))
-    if watched.problem is not None:
-        found.metadata["error"] = f"{type(watched.problem).__name__}: {watched.problem}".removesuffix(": ")
-    return found
+    return reply
+
+
+def _chunk(chunk: Any) -> Record:
+    """A chunk of a reply; a function of the host's own may give the words alone."""
+    return {"choices": [{"index": 0, "delta": {"content": chunk}}]} if isinstance(chunk, str) else _record(chunk)
 
 
 def _join_thoughts(message: Record) -> None:
@@ -141,7 +199,7 @@ def _usage(said: Iterable[Any]) -> Record:
     return joined if joined.get("total_tokens") else {}
 
 
-def _told(found: ReadReply, hidden: Mapping[str, Any]) -> ReadReply:
+def _told(found: Told, hidden: Mapping[str, Any]) -> Told:
     """With what LiteLLM says of the call beside the reply."""
     headers = _mapping(hidden.get("additional_headers"))
     names = (f"{before}{name}" for before in ("llm_provider-", "") for name in ("x-request-id", "request-id"))
@@ -165,7 +223,7 @@ def _told(found: ReadReply, hidden: Mapping[str, Any]) -> ReadReply:
     return found
 
 
-def _priced(found: ReadReply, cost: object) -> ReadReply:
+def _priced(found: Told, cost: object) -> Told:
     """With what LiteLLM says that it cost, which is zero where it does not know."""
     known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 < cost < float("inf")
     if found.usage is not None and found.usage.cost_usd is None and known:

@@ -1,7 +1,8 @@
 """A stream of the host, watched while the host reads it. Nothing is read that the host does not read.
 
 The object stays the one that LiteLLM made, and of its class: it is given a class below its own, whose methods pass
-everything on. However the reading ends (at its end, closed early, broken, cancelled, forgotten), it is told once.
+everything on. A generator cannot be given one: it is read through an object of our own. However the reading ends (at
+its end, closed early, broken, cancelled, forgotten), it is told once.
 """
 
 from __future__ import annotations
@@ -34,15 +35,52 @@ class StreamWatch:
         ended(self)
 
 
-def watch(stream: Any, ended: Callable[[StreamWatch], None]) -> bool:
-    """Watch a stream from here on; whether that is possible."""
+def watch(stream: Any, ended: Callable[[StreamWatch], None]) -> Any:
+    """The stream, watched from here on."""
     try:
-        vars(stream)[_WATCH] = StreamWatch(ended)
-        cls: Any = type(stream)
-        stream.__class__ = _watched_class(cls)
+        return _watched(stream, ended)
     except (AttributeError, TypeError):
-        return False
-    return True
+        passing = _PassingLater if hasattr(stream, "__anext__") else _Passing
+        return _watched(passing(stream), ended)
+
+
+def _watched(stream: Any, ended: Callable[[StreamWatch], None]) -> Any:
+    cls: Any = type(stream)
+    stream.__class__ = _watched_class(cls)
+    vars(stream)[_WATCH] = StreamWatch(ended)
+    return stream
+
+
+class _Passing:
+    """Passes on what a generator gives."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_stream"], name)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._stream)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _PassingLater(_Passing):
+    """The same where it is waited for."""
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await anext(self._stream)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def end(stream: Any) -> None:
