@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from harken.capture.exchange import Capture, Exchange, never_raising
 from harken.events import Error, Metric
 
-from .replies import SpokenApi, Told, read_stream, read_whole
+from .replies import RoutedReply, SpokenApi, read_stream, read_whole
 from .watching import StreamWatch, end, watch
 
 
@@ -102,7 +102,7 @@ class LiteLLMCall:
         """Log what came through a stream."""
         self.tell(read_stream(self.api, watched, made_up=self.made_up))
 
-    def tell(self, reply: Told) -> None:
+    def tell(self, reply: RoutedReply) -> None:
         """Log a reply."""
         also: list[Metric] = getattr(reply, "also", [])  # what Anthropic's compaction used
         attempts = max(self.attempts, reply.metadata.get("attempts") or 1)

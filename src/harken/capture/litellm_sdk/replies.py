@@ -104,11 +104,11 @@ def _read(reply: WholeReply) -> ReadReply:
     return read_response(reply)
 
 
-Told = ReadReply | ReadMessage
+RoutedReply = ReadReply | ReadMessage
 """A reply of one of the APIs."""
 
 
-def read_whole(response: Any, told: Mapping[str, Any]) -> Told:
+def read_whole(response: Any, told: Mapping[str, Any]) -> RoutedReply:
     """A response in one piece; `told` is what LiteLLM reports of the call in a callback."""
     hidden = {**_mapping(getattr(response, "_hidden_params", None))}
     hidden |= {key: told[key] for key in ("cache_hit", "response_cost") if told.get(key) is not None}
@@ -125,10 +125,10 @@ def read_whole(response: Any, told: Mapping[str, Any]) -> Told:
     return _priced(found, hidden.get("response_cost"))
 
 
-def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> Told:
+def read_stream(api: SpokenApi, watched: StreamWatch, *, made_up: bool) -> RoutedReply:
     """What came through a stream; of one that the host made up no provider says that it is done."""
     hidden = _mapping(watched.about.get("_hidden_params"))
-    found: Told
+    found: RoutedReply
     if api is MESSAGES or any(isinstance(chunk, bytes) for chunk in watched.chunks[:1]):
         came = b"".join(map(_sent, watched.chunks))
         message = joined_body(came)
@@ -199,7 +199,7 @@ def _usage(said: Iterable[Any]) -> Record:
     return joined if joined.get("total_tokens") else {}
 
 
-def _told(found: Told, hidden: Mapping[str, Any]) -> Told:
+def _told(found: RoutedReply, hidden: Mapping[str, Any]) -> RoutedReply:
     """With what LiteLLM says of the call beside the reply."""
     headers = _mapping(hidden.get("additional_headers"))
     names = (f"{before}{name}" for before in ("llm_provider-", "") for name in ("x-request-id", "request-id"))
@@ -223,7 +223,7 @@ def _told(found: Told, hidden: Mapping[str, Any]) -> Told:
     return found
 
 
-def _priced(found: Told, cost: object) -> Told:
+def _priced(found: RoutedReply, cost: object) -> RoutedReply:
     """With what LiteLLM says that it cost, which is zero where it does not know."""
     known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 < cost < float("inf")
     if found.usage is not None and found.usage.cost_usd is None and known:
