@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .errors import NotFound as NotFound
     from .errors import Poisoned as Poisoned
     from .errors import Unreachable as Unreachable
+    from .errors import Waiting as Waiting
     from .events import Event as Event
     from .events import Prompt as Prompt
     from .events import Response as Response
@@ -111,6 +112,7 @@ _HOME = {
     "Corrupt": "errors",
     "NotAllowed": "errors",
     "Unreachable": "errors",
+    "Waiting": "errors",
     "Agent": "agents",
     "load_session": "agents",
     "LoggedString": "log",

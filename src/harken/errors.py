@@ -17,6 +17,7 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
   + Poisoned             exit 1  http 500   a write failed; what reached the disk must be read again
   + ModelFailed          exit 1  http 502   the language model did not answer
     + LimitReached       exit 1  http 402   it was not asked: what agents may use is used up
+  + Waiting              exit 1  http 409   a person has been asked, and has not answered yet
   + NotAllowed           exit 1  http 403   whoever asks may not do this, or may not ask from there
     + NotSignedIn        exit 1  http 401   nobody knows who asks
   + TooLarge             exit 1  http 413   more was sent than is taken
@@ -116,6 +117,16 @@ class LimitReached(ModelFailed):
     """The language model was not asked: what agents may use is used up."""
 
     http_status = 402
+
+
+class Waiting(HarkenError):
+    """A person has been asked, and has not answered yet; `questions` has the ids. The turn can be resumed."""
+
+    http_status = 409
+
+    def __init__(self, message: str, *, hint: str | None = None, questions: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.questions = questions
 
 
 class NotAllowed(HarkenError):

@@ -60,6 +60,7 @@ def test_a_code_never_changes() -> None:
         "BadRecord": "bad_record",
         "Poisoned": "poisoned",
         "ModelFailed": "model_failed",
+        "Waiting": "waiting",
         "Corrupt": "corrupt",
     }.items() <= codes.items()
 

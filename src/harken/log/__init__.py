@@ -7,6 +7,7 @@ from harken.formats.session_log import LogRecord, events_of, events_of_record, r
 
 from .base import INCOMPLETE, AgentInfo, LogProblem, OpenCall
 from .disk import Ack, read_chunks, scan
+from .questions import GivenAnswer, OpenQuestion
 from .registry import Registry
 from .session import LineObserver, Observer, Session
 
@@ -14,12 +15,14 @@ __all__ = [
     "INCOMPLETE",
     "Ack",
     "AgentInfo",
+    "GivenAnswer",
     "LineObserver",
     "LogProblem",
     "LogRecord",
     "LoggedString",
     "Observer",
     "OpenCall",
+    "OpenQuestion",
     "Registry",
     "Session",
     "events_of",

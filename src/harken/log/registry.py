@@ -21,6 +21,7 @@ from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.reading import object_of, text_of
 
 from .base import AgentInfo, LogProblem, OpenCall
+from .questions import SUBTYPES, Questions
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
@@ -48,6 +49,7 @@ class Registry:
         self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
+        self.questions = Questions()
         self.own_ids: set[str] = set()  # what the agent ids that we did not give would be taken for
         self._below: dict[str, list[AgentInfo]] = {}
         self.moves = 0
@@ -204,6 +206,8 @@ class Registry:
             info.edits += 1
         elif kind == "system" and info is not None and data.get("subtype") == MODEL:
             info.language_model = text_of(data.get("message")) or info.language_model
+        elif kind == "system" and info is not None and text_of(data.get("subtype")) in SUBTYPES:
+            self.questions.take(data, message_id, info.agent_id)
         elif kind == "piece_of_text" and not self.messages[message_id]:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")

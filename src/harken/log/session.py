@@ -24,6 +24,7 @@ from harken.formats.session_log.writing import GivenCause, encode, record_of, ru
 from .base import AgentInfo
 from .disk import Ack, LogWriter, read_chunks
 from .memory import MemoryLog, memory_name
+from .questions import Answerable
 from .registry import Registry
 from .sliced import Sliced, put_beside
 from .transcripts import GAP, LogReader
@@ -39,7 +40,7 @@ LineObserver = Callable[[Sequence[dict[str, Any]]], object]
 """Told of the same as lines, with what stands beside the events on them; before the observers of events."""
 
 
-class Session(LogReader, Sliced):
+class Session(LogReader, Sliced, Answerable):
     """One session log, open for writing by this process alone or for reading by anybody.
 
     A session that exists is read once: ids go on above every id in the file, and `agents` has every agent of it.
