@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -13,11 +14,13 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from harken import Session, load_session
-from harken.agents import Hook
+from harken.agents import Hook, ask_person
+from harken.errors import Waiting
 
 HARKEN = [sys.executable, "-m", "harken", "chat"]
 CAFE = {
@@ -325,3 +328,70 @@ def test_a_chat_that_is_killed_is_resumed_where_it_stopped(tmp_path: Path, scrip
     done = chat(tmp_path, "", "--resume", "x.jsonl")
 
     assert "Here I am.\n" == done.stdout
+
+
+class TestQuestions:
+    ASKING: ClassVar[dict[str, Any]] = {
+        "agents": {
+            "root": {
+                "lines": [
+                    {
+                        "call": [
+                            {"tool": "ask_person", "arguments": {"question": f"{what}?"}} for what in ("Tea", "Cake")
+                        ]
+                    },
+                    "So be it.",
+                ],
+                "otherwise": "Go on.",
+            }
+        }
+    }
+
+    @pytest.fixture
+    def asked(self, tmp_path: Path) -> Path:
+        """A session in which an agent of some program has asked two things."""
+        (tmp_path / "script.json").write_text(json.dumps(self.ASKING))
+        root, session = load_session(
+            tmp_path / "log.jsonl", language_model=f"scripted:{tmp_path / 'script.json'}", tools=[ask_person]
+        )
+        with session:
+            root.harken("Go.")
+            with pytest.raises(Waiting):
+                asyncio.run(root.response())
+        return tmp_path
+
+    def test_are_shown_and_answered_and_the_turn_goes_on(self, asked: Path) -> None:
+        done = chat(asked, "/answer 2 no thanks\nHello?\n/questions\n/answer Earl  Grey\n", "--resume", "log.jsonl")
+
+        assert 0 == done.returncode
+        assert [
+            *("1. root asks: Tea?", "2. root asks: Cake?"),  # when it begins
+            *["1. root asks: Tea?"] * 3,  # behind the first answer, behind what was not said, when asked for
+            "So be it.",
+        ] == done.stdout.splitlines()
+        assert "that was not said" in done.stderr
+        with Session(asked / "log.jsonl", readonly=True) as session:
+            results = [line["content"] for line in session.records() if line.get("role") == "tool"]
+            assert {"no thanks", "Earl Grey"} == set(results)
+
+    def test_may_stay_open_and_leaving_is_no_failure(self, asked: Path) -> None:
+        done = chat(asked, "", "--resume", "log.jsonl")
+
+        assert (0, 2) == (done.returncode, len(done.stdout.splitlines()))
+
+    @pytest.mark.parametrize(
+        ("typed", "told"),
+        [("/answer Tea", "which question?"), ("/answer 3 x", "which question?"), ("/answer 1", "text")],
+    )
+    def test_that_cannot_be_answered_so_say_why(self, asked: Path, typed: str, told: str) -> None:
+        done = chat(asked, f"{typed}\n", "--resume", "log.jsonl")
+
+        assert told in done.stderr
+        with Session(asked / "log.jsonl", readonly=True) as session:
+            assert 2 == len(session.open_questions())
+
+    def test_are_gone_when_the_turn_is_given_up(self, asked: Path) -> None:
+        done = chat(asked, "/stop\n/questions\n/answer x\nAnd now?\n", "--resume", "log.jsonl")
+
+        assert "So be it." == done.stdout.splitlines()[-1]
+        assert 2 == done.stderr.count("nobody asks anything")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
 import logging
 import os
@@ -18,9 +20,10 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import load_session
-from harken.agents import ModelOptions, Retries, Streamed
+from harken.agents import Answer, Image, ModelOptions, Retries, Streamed
 from harken.agents.models import LiteLLMModel
 from harken.errors import ModelFailed
+from support.mcp_tools import picture
 from support.stage import contents, lines, say
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
@@ -149,6 +152,26 @@ def test_options_reach_the_provider(model: LiteLLMModel, tmp_path: Path) -> None
     (asked,) = Provider.requests
     assert (0.5, 7, 9, ["END"]) == tuple(asked[key] for key in ("temperature", "seed", "max_tokens", "stop"))
     assert schema == asked["response_format"]["json_schema"]["schema"]
+
+
+@pytest.mark.parametrize(("name", "seen"), [("openai/gpt-4o", True), ("openai/m", False)])
+def test_a_provider_is_shown_pictures_where_its_model_sees(
+    model: LiteLLMModel, tmp_path: Path, name: str, seen: bool
+) -> None:
+    def draw() -> Answer:
+        """Draw."""
+        data = base64.b64encode(picture()).decode()
+        return Answer(content="A dot.", images=(Image(media_type="image/png", data=data),))
+
+    model._name = name
+    Provider.answers += [uses("draw"), words("A dot, indeed.")]
+    root, session = load_session(tmp_path / "log", language_model=model, tools=[draw])
+    with session:
+        root.harken("Draw.")
+        assert "A dot, indeed." == asyncio.run(root.response())
+
+    assert seen == ("data:image/png" in json.dumps(Provider.requests[1]["messages"]))
+    assert seen != ("pictures not shown" in json.dumps(Provider.requests[1]["messages"]))
 
 
 def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Path) -> None:

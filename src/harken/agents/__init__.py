@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from harken.events.verdicts import Approve, Deny, Rewrite
+from harken.events import Image
+from harken.events.verdicts import Approve, Ask, Deny, Rewrite
 
 from .agent import Agent
 from .hooks import Hook, HookAgent, Moment, hook
 from .limits import RunLimits, Used
 from .loading import MissingHook, load_session
+from .mcp import McpServer
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
 from .options import ModelOptions
 from .pool import AgentPool
+from .questions import ask_person
 from .replaying import Departure, departures
+from .schema_tools import tool_from_model, tool_from_schema
 from .schemas import parsed
 from .tools import Answer, Call, Tool, make_tool, tool
 from .triggers import FileWatcher, wake
@@ -21,12 +25,15 @@ __all__ = [
     "AgentPool",
     "Answer",
     "Approve",
+    "Ask",
     "Call",
     "Deny",
     "Departure",
     "FileWatcher",
     "Hook",
     "HookAgent",
+    "Image",
+    "McpServer",
     "MissingHook",
     "Model",
     "ModelError",
@@ -42,6 +49,7 @@ __all__ = [
     "StreamingModel",
     "Tool",
     "Used",
+    "ask_person",
     "departures",
     "hook",
     "load_session",
@@ -49,5 +57,7 @@ __all__ = [
     "open_model",
     "parsed",
     "tool",
+    "tool_from_model",
+    "tool_from_schema",
     "wake",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harken.errors import BadRequest
 from harken.log import LoggedString
 
-from . import actions, asking, compaction, settling, watching
+from . import actions, asking, compaction, questions, settling, watching
 from .core import AgentCore
 from .entries import INTERRUPTED, STOPPED, check_text, is_pending, open_calls
 from .hooks import Hook, HookAgent
@@ -15,7 +15,7 @@ from .limits import LIMITS, RunLimits, check_depth, read_limits
 from .models import Model
 from .opening import made_by
 from .options import OPTIONS, ModelOptions
-from .tools import Tool, ToolFunction, current_call
+from .tools import Given, current_call
 from .watching import Watcher, attach
 
 MAX_DEPTH = 12
@@ -68,6 +68,15 @@ class Agent(AgentCore):
         """Finish a turn that was interrupted, or do nothing where none was."""
         return await self.turn.resume()
 
+    async def ask(self, text: str, choices: Sequence[str] = (), *, key: str = "") -> str:
+        """Ask a person. `Waiting` where nobody has answered yet: asked again at the same point of its transcript, by
+        this program or the next, it gives the answer."""
+        call = current_call()
+        if call is not None and call.agent is self:
+            return await call.ask(text, choices, key=key)
+        self.refuse_terminated()
+        return questions.ask(self, text, choices, about=self.last_message_id() or "", key=key)
+
     @property
     def is_pending(self) -> bool:
         """Whether a turn was begun and not ended."""
@@ -109,6 +118,7 @@ class Agent(AgentCore):
 
     def stop(self) -> None:
         """Give up the turn that was interrupted: its calls are answered so, and the agent hears that it was stopped."""
+        questions.withdraw(self)
         if is_pending(self.transcript):
             self.interrupt("Error: stopped by the user.")
             self.harken("[stopped by the user]", origin=STOPPED)
@@ -124,7 +134,7 @@ class Agent(AgentCore):
         *,
         cause: str | None = None,
         language_model: str | Model | None = None,
-        tools: Iterable[ToolFunction | Tool] | None = None,
+        tools: Iterable[Given] | None = None,
         options: ModelOptions | None = None,
         limits: RunLimits | None = None,
     ) -> Agent:

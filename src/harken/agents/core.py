@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from harken.errors import BadRequest
-from harken.events import System
+from harken.events import Image, System
 from harken.log import AgentInfo, LoggedString, Session
 from harken.log.registry import MODEL
 
-from . import actions, turn
+from . import actions, pictures, turn
 from .entries import Entry, as_entry, call_name, check_text, usable
 from .hooks import Hook, HookAgent, distinct
 from .limits import LIMITS, RunLimits
@@ -22,7 +22,7 @@ from .models import DEFAULT_MODEL, Message, Model
 from .opening import messages, opening
 from .options import OPTIONS, ModelOptions
 from .pool import AgentPool, Subagents
-from .tools import Tool, ToolFunction, by_name
+from .tools import Given, Tool, Toolset, by_name
 from .watching import Watcher
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AgentCore:
         *,
         name: str | None = None,
         language_model: str | Model | None = None,
-        tools: Iterable[ToolFunction | Tool] | None = None,
+        tools: Iterable[Given] | None = None,
         hooks: Iterable[Hook | HookAgent] = (),
         parent: Agent | str | None = None,
         role: str | None = None,
@@ -160,14 +160,21 @@ class AgentCore:
     @property
     def tools(self) -> dict[str, Tool]:
         """The tools it may use, by name: ours, and its own or its parent's; a hook has none."""
-        if self.role == "hook":
-            return {}
+        return {} if self.role == "hook" else OURS | self.pool.servers.tools(self._given())
+
+    def _given(self) -> dict[str, Tool | Toolset]:
+        """The tools it was given, or the next above that was given any."""
         above: AgentCore | None = self
         while above is not None:
             if (own := self.pool.tools_of(above.agent_id)) is not None:
-                return OURS | own
+                return own
             above = above.parent
-        return OURS
+        return {}
+
+    async def prepare(self) -> None:
+        """Have the servers started whose tools it has; it is about to take a turn."""
+        if self.role != "hook":
+            await self.pool.servers.prepare(cast("Agent", self), self._given())
 
     @property
     def model(self) -> Model:
@@ -267,11 +274,14 @@ class AgentCore:
         substance: str | None = None,
         cause: str | list[str] | None = None,
         is_error: bool = False,
+        images: Sequence[Image] = (),
     ) -> str:
         """Log the result of a tool call."""
         message: Message = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": content}
         if is_error:
             message["is_error"] = True
+        if images:
+            message["images"] = [pictures.as_line(image) for image in images]
         return self.log(message, substance=substance, cause=cause)
 
     def last_message_id(self) -> str | None:

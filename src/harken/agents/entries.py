@@ -15,6 +15,8 @@ from harken.errors import BadRequest
 from harken.events.base import is_name
 from harken.events.edits import SUMMARY
 
+from .pictures import of_results
+
 if TYPE_CHECKING:
     from .agent import Agent
 
@@ -154,7 +156,9 @@ def for_model(entries: Sequence[Entry]) -> list[Entry]:
             for call, share in zip(named, _shares(calls, results, place), strict=True):
                 answers = [_text(found.get("content")) for found in share]
                 answer = "\n\n".join(answers) if answers else INTERRUPTED
-                shown.append({"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer})
+                result = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer}
+                pictures = of_results(share)
+                shown.append({**result, "images": pictures} if pictures else result)
     return shown
 
 

@@ -17,7 +17,7 @@ from .limits import SESSION_LIMITS, RunLimits
 from .models import Model, Retries
 from .options import ModelOptions
 from .pool import AgentPool
-from .tools import Tool, ToolFunction, by_name
+from .tools import Given, Tool, Toolset, by_name
 
 DEEPEST = 100
 """What hangs deeper in the tree of a log than this is left in the registry; no agent of ours gets so deep."""
@@ -33,7 +33,7 @@ def load_session(
     language_model: str | Model | None = None,
     system_prompt: str | None = None,
     name: str | None = None,
-    tools: Iterable[ToolFunction | Tool] = (),
+    tools: Iterable[Given] = (),
     hooks: Iterable[Hook | HookAgent] = (),
     retries: Retries | None = None,
     window: int | None = None,
@@ -107,7 +107,7 @@ def _fresh(session: Session, given: list[Hook | HookAgent]) -> list[Hook | HookA
     return fresh
 
 
-def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: dict[str, Tool]) -> Agent:
+def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: dict[str, Tool | Toolset]) -> Agent:
     session = pool.session
     root_id = session.root
     if root_id is None or session.agents[root_id].role == "hook":

@@ -22,11 +22,12 @@ from .asking import Listener
 from .entries import usable
 from .hooks import Hook
 from .limits import Ledger, Used
+from .mcp import Connections
 from .models import Model, Reply, Request, Retries, Usage, checked, open_model
 from .reviving import Reviving
 from .settings import Settings
 from .side_by_side import PARALLEL
-from .tools import Tool
+from .tools import Tool, Toolset
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -38,10 +39,11 @@ class AgentPool:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.models: dict[str, Model] = {}
-        self.tools: dict[str, dict[str, Tool]] = {}
+        self.tools: dict[str, dict[str, Tool | Toolset]] = {}
         """The tools of each agent that was given its own in this process, by agent id."""
-        self.offered: dict[str, Tool] = {}
+        self.offered: dict[str, Tool | Toolset] = {}
         """Every tool of the program, by name: the log knows the tools of an agent by their names."""
+        self.servers = Connections()
         self.hooks: dict[str, Hook] = {}
         """The function hooks by name."""
         self.language_model: str | None = None
@@ -89,12 +91,13 @@ class AgentPool:
             raise Conflict(f"agent {agent.agent_id!r} is in memory already", hint="`AgentPool.get` gives it")
         self._living[agent.agent_id] = agent
 
-    def give_tools(self, agent_id: str, tools: dict[str, Tool]) -> None:
+    def give_tools(self, agent_id: str, tools: dict[str, Tool | Toolset]) -> None:
         """Let an agent have these tools, and not those of its parent."""
         if taken := [ours.name for ours in TOOLS if tools.get(ours.name, ours) is not ours]:
             raise BadRequest(f"every agent has a tool {taken[0]!r} already", hint="give yours another name")
         self.tools[agent_id] = tools
         self.offered |= tools
+        self.servers.take(self.session, tools.values())
 
     def made_as(self, agent_id: str) -> tuple[str | None, dict[str, Any]]:
         """What the log keeps of an agent that comes into being, whoever logs it: below whom it was made, and the tools
@@ -103,7 +106,7 @@ class AgentPool:
         tools = {} if own is None or self.session.root is None else {"tools": list(own)}
         return living.made_below if living is not None else None, tools | self.settings.made_with(agent_id)
 
-    def tools_of(self, agent_id: str) -> dict[str, Tool] | None:
+    def tools_of(self, agent_id: str) -> dict[str, Tool | Toolset] | None:
         """The tools of its own that an agent has, given now or before a load; None: those of its parent."""
         if agent_id in self.tools:
             return self.tools[agent_id]

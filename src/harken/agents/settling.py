@@ -11,6 +11,7 @@ from harken.log import LoggedString
 
 from .actions import CONTINUED
 from .entries import INTERRUPTED, SENT_BACK, Entry, call_name, causes_of, last_spoken, times_sent_back
+from .questions import has_waited
 from .schemas import misfit_text
 from .tools import Answer
 from .watching import watchers_of
@@ -26,16 +27,19 @@ ANEW = "Answer again, with JSON of that form alone."
 async def settle(turn: Turn, message: Entry, calls: list[Entry]) -> None:
     """Answer the calls that nobody has answered: those that may go on do, others were refused or are interrupted."""
     message_id = str(message["message_id"])
-    going = [call for call in calls if may_go_on(turn, call)]
+    going = [call for call in calls if may_go_on(turn, call, message_id)]
     for call in calls:
         if call not in going:
             turn.answer(call, _refused(turn, call, message_id) or Answer(content=INTERRUPTED, is_error=True))
     await turn.run_calls(going, message_id, resumed=True)
 
 
-def may_go_on(turn: Turn, call: Entry) -> bool:
-    """Whether a call that was begun may be run: ours know what they have done, others say that it does no harm."""
+def may_go_on(turn: Turn, call: Entry, message_id: str) -> bool:
+    """Whether a call that was begun may be run: ours know what they have done, others say that it does no harm, or have
+    done nothing since they asked a person."""
     tool = turn.agent.tools.get(call_name(call))
+    if has_waited(turn.agent, message_id, call["id"]):
+        return True
     return tool is not None and (tool in CONTINUED or tool.redo)
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, Waiting
 from harken.events.base import likeness
 
+from . import questions
 from .actions import DISCUSS, TOOLS
 from .entries import Entry, call_arguments, call_name
 from .tools import Tool
@@ -94,6 +95,8 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
     asked = [asyncio.Event() for _ in calls]
     limit = asyncio.Semaphore(agent.pool.parallel)
     stopped: list[BaseException] = []
+    waiting: dict[int, Waiting | None] = {}
+    """Calls that wait for a person, and those that are held back behind one."""
 
     @contextlib.asynccontextmanager
     async def in_turn(number: int) -> AsyncIterator[None]:
@@ -108,8 +111,12 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         try:
             for earlier in order[number]:
                 await over[earlier].wait()
-            if not stopped:
+            if any(earlier in waiting for earlier in order[number]):
+                waiting[number] = None
+            elif not stopped:
                 await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), limit))
+        except Waiting as problem:
+            waiting[number] = problem
         except BaseException as problem:
             stopped.append(problem)
             raise
@@ -126,5 +133,8 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
     await asyncio.gather(*tasks, return_exceptions=True)
+    questions.hold(agent, message_id, [calls[one]["id"] for one, problem in waiting.items() if problem is None])
     if stopped:
         raise stopped[0]
+    if waiting:
+        raise questions.joined([problem for problem in waiting.values() if problem is not None])

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import inspect
 import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,11 @@ import msgspec
 import orjson
 
 from harken.errors import BadRequest, HarkenError
+from harken.events import Image
 from harken.log import LoggedString, Session
 
 from .entries import Asker, Window
+from .schemas import misfit, parsed
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -64,6 +67,13 @@ class Call:
         piece = self.session.log_piece_of_text(self.agent.agent_id, text, message_id, call_id=call_id or None)
         return LoggedString(text, piece, self.session.path)
 
+    async def ask(self, text: str, choices: Sequence[str] = (), *, key: str = "") -> str:
+        """Ask a person. `Waiting` where nobody has answered yet: let it pass, the turn stops and can be resumed, and
+        this call is then run again from its beginning. `key` tells apart questions with the same words."""
+        from .questions import ask
+
+        return ask(self.agent, text, choices, about=self.message_id, call_id=self.tool_call_id, key=key)
+
     async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
         """Let agents hear a text, through the hooks; `prefix` is put before what each of them hears."""
         logged = text if isinstance(text, LoggedString) and text.message_id else self.write(text)
@@ -95,12 +105,19 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     substance: str | None = None
     cause: tuple[str, ...] | None = None
     is_error: bool = False
+    images: tuple[Image, ...] = ()
+    """Pictures that the model is shown with the text."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.content, str) or not isinstance(self.substance, str | None):
             raise BadRequest(
                 "an Answer is text, and its substance a message id",
                 hint="Answer(content=…) takes a str; a tool may return any other value as it is",
+            )
+        if not isinstance(self.images, tuple) or not all(isinstance(image, Image) for image in self.images):
+            raise BadRequest(
+                "the images of an Answer are a tuple of Image",
+                hint='Answer(content="…", images=(Image(media_type="image/png", data=BASE64),))',
             )
 
 
@@ -110,8 +127,14 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     function: ToolFunction
-    arguments: type[msgspec.Struct]
+    arguments: type[msgspec.Struct] = msgspec.Struct
     """A value type with the parameters as fields: the schema comes from it, and arguments are checked by it."""
+    given: dict[str, Any] | None = None
+    """The schema, where it was given as one; then arguments are checked by it."""
+    checked: dict[str, Any] | None = None
+    """What they are checked by in its place, where it comes from somebody who is not trusted."""
+    model: Any = None
+    """The type of the one value that the function takes, where the schema came from it."""
     call_parameter: str | None = None
     redo: bool = False
     """Whether it may be run again where a crash left it open: it only looks, or doing it twice is doing it once."""
@@ -122,27 +145,46 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
     def schema(self) -> dict[str, Any]:
         """The tool as providers take it."""
-        function = {"name": self.name, "description": self.description, "parameters": parameters(self.arguments)}
+        shown = parameters(self.arguments) if self.given is None else self.given
+        function = {"name": self.name, "description": self.description, "parameters": shown}
         return {"type": "function", "function": function}
 
     def bind(self, text: str) -> dict[str, Any]:
         """The arguments a model wrote, checked; `BadRequest` says what is wrong with them."""
+        kind: Any = self.arguments if self.given is None else dict[str, Any]
         try:
-            value = msgspec.json.decode(text.encode() if text.strip() else b"{}", type=self.arguments)
+            value = msgspec.json.decode(text.encode() if text.strip() else b"{}", type=kind)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-            raise BadRequest(
-                f"the arguments of {self.name} do not fit: {problem}",
-                hint="look at the tool's parameters, then call it again",
-            ) from None
-        return {field: getattr(value, field) for field in self.arguments.__struct_fields__}
+            raise self._unfit(str(problem)) from None
+        if self.given is None:
+            return {field: getattr(value, field) for field in self.arguments.__struct_fields__}
+        try:
+            wrong = misfit(value, self.given if self.checked is None else self.checked)
+            if wrong is None and self.model is not None:
+                parsed(text, self.model)
+        except (BadRequest, RecursionError) as problem:
+            wrong = str(problem)
+        if wrong is not None:
+            raise self._unfit(wrong)
+        found: dict[str, Any] = value
+        return found
+
+    def _unfit(self, why: str) -> BadRequest:
+        return BadRequest(
+            f"the arguments of {self.name} do not fit: {why}", hint="look at the tool's parameters, then call it again"
+        )
 
     async def run(self, arguments: dict[str, Any], call: Call) -> Any:
         """Run the function, and wait for it where it is a coroutine."""
         extra = {self.call_parameter: call} if self.call_parameter else {}
+        function = self.function
+        if self.model is not None:  # the one value it takes, by place
+            value = parsed(orjson.dumps(arguments).decode(), self.model)
+            function, arguments = functools.partial(function, value), {}
         if self.thread:
-            result = await in_thread(self.function, arguments)
+            result = await in_thread(function, arguments)
         else:
-            result = self.function(**arguments, **extra)
+            result = function(**arguments, **extra)
         return await result if inspect.isawaitable(result) else result
 
 
@@ -222,7 +264,6 @@ def make_tool(
             f"the tool {called} has a parameter without a schema: {problem}",
             hint="give it a type that JSON has: str, int, float, bool, list, dict",
         ) from None
-    plain = call_parameter is None and not inspect.iscoroutinefunction(function)
     return Tool(
         name=called,
         description=inspect.getdoc(function) or "",
@@ -231,11 +272,18 @@ def make_tool(
         call_parameter=call_parameter,
         redo=redo,
         alone=alone,
-        thread=_in_thread(called, thread, plain),
+        thread=in_thread_unless(called, thread, function, call_parameter),
     )
 
 
-def _in_thread(name: str, wanted: bool | None, plain: bool) -> bool:
+def call_parameter_of(function: ToolFunction) -> str | None:
+    """The parameter that takes the running call, if there is one."""
+    return next((name for name, kind in _hints(function).items() if kind is Call and name != "return"), None)
+
+
+def in_thread_unless(name: str, wanted: bool | None, function: ToolFunction, call_parameter: str | None) -> bool:
+    """Whether a tool has a thread of its own: a plain function does, unless somebody says otherwise."""
+    plain = call_parameter is None and not inspect.iscoroutinefunction(function)
     if wanted and not plain:
         raise BadRequest(
             f"the tool {name} cannot have a thread of its own",
@@ -244,15 +292,33 @@ def _in_thread(name: str, wanted: bool | None, plain: bool) -> bool:
     return plain if wanted is None else wanted
 
 
-def by_name(tools: Iterable[ToolFunction | Tool]) -> dict[str, Tool]:
+class Toolset(msgspec.Struct, frozen=True, kw_only=True):
+    """Tools that come together and are known only when they are first needed, such as those of an MCP server."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """What stands for all of them among the names of tools, in the log too; no tool can be called so."""
+        return f"{self.name}__*"
+
+
+Given = ToolFunction | Tool | Toolset
+"""What may be passed as a tool."""
+
+
+def by_name(tools: Iterable[Given]) -> dict[str, Tool | Toolset]:
     """The tools as given, by name; a model can tell them apart by nothing else, so no two may share one."""
-    found: dict[str, Tool] = {}
-    for tool in map(make_tool, tools):
-        if tool.name in found:
+    found: dict[str, Tool | Toolset] = {}
+    for given in tools:
+        one = given if isinstance(given, Toolset) else make_tool(given)
+        name = one.key if isinstance(one, Toolset) else one.name
+        if name in found:
+            what = "sets of tools" if isinstance(one, Toolset) else "tools"
             raise BadRequest(
-                f"two tools are called {tool.name!r}", hint="give each a name of its own: make_tool(name=…)"
+                f"two {what} are called {one.name!r}", hint="give each a name of its own: make_tool(name=…)"
             )
-        found[tool.name] = tool
+        found[name] = one
     return found
 
 

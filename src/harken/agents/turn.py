@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harken import clock
-from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
+from harken.errors import BadRequest, Locked, ModelFailed, Poisoned, Waiting
 from harken.events.verdicts import BLOCKED, Deny
 from harken.log import LoggedString
 
-from . import settling, side_by_side
+from . import questions, settling, side_by_side
 from .actions import as_answer, bounded, heard_by, speaker_of
 from .asking import told_whole
 from .compaction import make_more_room, make_room
@@ -56,7 +56,7 @@ MAX_REVIEWS = 3
 """How often an utterance may be sent back in one turn; the next one stands."""
 
 _TOO_LONG = "what is left cannot be folded; give it a model with a larger window, then resume"
-FATAL = (ModelFailed, Poisoned, Locked)
+FATAL = (ModelFailed, Poisoned, Locked, Waiting)
 """What stops a turn; anything else that goes wrong in a tool is its result."""
 _speaking: ContextVar[tuple[Run, ...]] = ContextVar("harken_speaking", default=())
 """The turns in the middle of which we are, outermost first; of those that are over, a task may have stayed behind."""
@@ -104,6 +104,7 @@ class Turn:
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
                 return LoggedString(str(found.get("content") or ""), str(found["message_id"]), self.agent.session.path)
+            await self.agent.prepare()
             if (left := open_calls(self.agent.transcript)) is not None:
                 await settling.settle(self, *left)
             if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
@@ -129,7 +130,10 @@ class Turn:
             return None
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]), self.agent.session.path)
         async with self._alone(asked_for(spoken)):
-            return said if await self._stands(said) else await self._go_on()
+            if await self._stands(said):
+                return said
+            await self.agent.prepare()
+            return await self._go_on()
 
     @contextlib.asynccontextmanager
     async def _alone(self, asked_by: Asker | None = None) -> AsyncIterator[None]:
@@ -328,12 +332,15 @@ class Turn:
             substance=answer.substance,
             cause=list(answer.cause) if answer.cause else None,
             is_error=answer.is_error,
+            images=answer.images,
         )
 
     async def _admit(self, call: Entry, message_id: str, resumed: bool) -> Admitted | Answer:
         """Check a call and show it to the hooks: what is to be run, or the refusal."""
         agent, name = self.agent, call_name(call)
-        tool = agent.tools.get(name)
+        if resumed:
+            questions.refuse_waiting(agent, message_id, call["id"], name)
+        tool = questions.tool_of(agent, message_id, call["id"], name)
         if tool is None:
             raise BadRequest(f"there is no tool {name!r}", hint="call one of the tools that were offered")
         arguments = tool.bind(call_arguments(call))
@@ -351,6 +358,7 @@ class Turn:
     async def _perform(self, admitted: Admitted) -> Answer:
         tool, arguments, running = admitted
         agent = self.agent
+        questions.begin(running)
         with calling(running):
             value = await tool.run(arguments, running)
             if (speaker := speaker_of(agent, value)) is not None:

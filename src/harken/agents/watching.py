@@ -15,13 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harken.errors import BadRequest, ModelFailed, Poisoned
+from harken.errors import BadRequest, ModelFailed, Poisoned, Waiting
 from harken.events.tally import SYNTHETIC
-from harken.events.verdicts import GUARDED, Approve, Deny, Rewrite, Verdict, read_verdict, settle_verdict, write_verdict
-from harken.log import LoggedString, Session
+from harken.events.verdicts import (
+    GUARDED,
+    Approve,
+    Ask,
+    Deny,
+    Rewrite,
+    Verdict,
+    read_verdict,
+    settle_verdict,
+    write_verdict,
+)
+from harken.log import LoggedString, OpenQuestion, Session
+from harken.log.questions import check_question
 
 from .entries import REMARK, Entry
 from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, absent, answered, is_review, put, question, subagent_count
+from .questions import CHOICES, waiting
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -82,6 +94,8 @@ class Watcher:
 
         A hook does not look back at what was said before it was attached.
         """
+        if self._leaves_open(message_id):
+            return False
         for (cause, _, asked), entry in self._past.items():
             verdict = self._read(entry) if cause == message_id else None
             if cause == message_id and verdict is None and is_review(asked):
@@ -104,8 +118,13 @@ class Watcher:
         """The verdict; one that the log already holds, because the turn was interrupted behind it, is not asked for
         again."""
         asked = question(moment, subagent_count(moment.agent))
-        if (known := self._known(moment, asked)) is not None:
+        known = self._known(moment, asked)
+        if known is not None and isinstance(known.verdict, Ask):
+            return self._let_decide(moment, asked, known.verdict)
+        if known is not None:
             return known
+        if (put_before := self._question_at(moment)) is not None:
+            return self._decided(moment, asked, put_before)
         if self.is_absent:
             return Ruling(Approve(), self)
         if (agent := self.agent) is not None:
@@ -143,17 +162,22 @@ class Watcher:
                 self._remember(moment, asked, failed, agent.log({"role": "assistant", "content": failed}))
                 return Ruling(Approve(), self)
             self._remember(moment, asked, str(answer), answer.message_id or "")
-        return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
+        verdict = settle_verdict(read_verdict(answer), moment.point)
+        if isinstance(verdict, Ask):
+            return self._let_decide(moment, asked, verdict)
+        return Ruling(verdict, self, answer.message_id or "")
 
     async def _ask_function(self, moment: Moment, asked: str) -> Ruling:
         assert isinstance(self.hook, Hook)
         try:
             found = self.hook.function(moment)
             verdict = await found if inspect.isawaitable(found) else found
-        except Poisoned:
+        except (Poisoned, Waiting):
             raise
         except Exception as problem:  # noqa: BLE001  somebody else's code: it may fail in any way, and is a guard
             return self._failed(moment, asked, problem)
+        if isinstance(verdict, Ask):
+            return self._let_decide(moment, asked, verdict)
         return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
 
     def _failed(self, moment: Moment, asked: str, problem: Exception) -> Ruling:
@@ -181,7 +205,7 @@ class Watcher:
             raise
         except Exception as problem:  # noqa: BLE001  as above
             return self._failed(moment, asked, problem)
-        if inspect.isawaitable(verdict):
+        if inspect.isawaitable(verdict) or isinstance(verdict, Ask):
             raise BadRequest(f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(…)` instead")
         return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
 
@@ -190,14 +214,71 @@ class Watcher:
             return Ruling(verdict, self)
         return Ruling(verdict, self, self._record(moment, asked, write_verdict(verdict)))
 
-    def _record(self, moment: Moment, asked: str, answer: str) -> str:
+    def _record(self, moment: Moment, asked: str, answer: str, cause: str | None = None) -> str:
         with self.session.batch():
-            if self._open != (moment.message_id, moment.call_id, asked):
-                self.session.log_transcript_entry(self.hook_id, put(moment, asked), cause=moment.message_id)
+            self._put(moment, asked)
             verdict = {"role": "assistant", "content": answer, "model": SYNTHETIC}  # no model was asked
-            message_id = self.session.log_transcript_entry(self.hook_id, verdict)
+            message_id = self.session.log_transcript_entry(self.hook_id, verdict, cause=cause)
         self._remember(moment, asked, answer, message_id)
         return message_id
+
+    def _put(self, moment: Moment, asked: str) -> None:
+        """Have the question in the hook's transcript, unless it stands there and waits for the verdict."""
+        if self._open != (moment.message_id, moment.call_id, asked):
+            self.session.log_transcript_entry(self.hook_id, put(moment, asked), cause=moment.message_id)
+            self._open = (moment.message_id, moment.call_id, asked)
+
+    # -- where a person decides ---
+
+    def _place(self, moment: Moment) -> OpenQuestion:
+        """The question to a person about this moment, without its words: the hook need not be asked for them again."""
+        return OpenQuestion(
+            message_id="",
+            agent_id=moment.agent.agent_id,
+            text="",
+            choices=CHOICES,
+            about=moment.message_id,
+            call_id=moment.call_id,
+            hook=self.hook_id,
+            key=":".join((moment.point, *moment.recipient_ids)),
+        )
+
+    def _question_at(self, moment: Moment) -> OpenQuestion | None:
+        return self.session.registry.questions.at(self._place(moment).place)
+
+    def _leaves_open(self, message_id: str) -> bool:
+        """Whether a person was asked about an utterance, and what follows from the answer is not in the log."""
+        questions = self.session.registry.questions
+        return any(
+            one.hook == self.hook_id
+            and one.about == message_id
+            and one.key == "finished"
+            and one.message_id not in questions.taken | questions.withdrawn
+            for one in questions.asked.values()
+        )
+
+    def _let_decide(self, moment: Moment, asked: str, ask: Ask) -> Ruling:
+        """Have a person rule. What they are asked and the hook's part in it are in the log together."""
+        check_question(ask.text, CHOICES)
+        with self.session.batch():
+            if isinstance(self.hook, Hook):
+                self._put(moment, asked)
+            question = self.session.ask_person(msgspec.structs.replace(self._place(moment), text=ask.text))
+        return self._decided(moment, asked, question)
+
+    def _decided(self, moment: Moment, asked: str, question: OpenQuestion) -> Ruling:
+        """The verdict that follows from a person's answer; `Waiting` where there is none yet."""
+        given = self.session.answer_of(question)
+        if given is None:
+            raise waiting(self.session, [question])
+        verdict = Approve() if given.text == CHOICES[0] else Deny(f"{given.by or 'a person'} said no")
+        told = asked if isinstance(self.hook, Hook) else f"{given.by or 'A person'} was asked and says: {given.text}"
+        if (known := self._past.get((moment.message_id, moment.call_id, told))) is not None:
+            return Ruling(verdict, self, str(known["message_id"]), recovered=True)
+        with self.session.batch():
+            ruled = self._record(moment, told, write_verdict(verdict), cause=given.message_id)
+            self.session.take_answer(question)
+        return Ruling(verdict, self, ruled)
 
 
 def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
@@ -311,7 +392,7 @@ class Wording:
                 self.text = None
             case Rewrite(text=text):
                 self.text = text
-            case Approve():
+            case Approve() | Ask():
                 return
         self.hook = ruling.watcher.hook_id
 

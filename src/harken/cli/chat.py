@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
-from harken.errors import BadRequest, HarkenError, ModelFailed, NotFound
+from harken.errors import BadRequest, HarkenError, ModelFailed, NotFound, Waiting
 
 from . import completing, ui
 from .options import FILE, REF
@@ -31,6 +31,8 @@ HELP = """\
 /perspective NAME  what an agent heard, did and said
 /dialog A B …      what agents said to each other; without names, everybody
 /compact [TEXT]    fold the oldest turns into a summary: TEXT, or what the model makes of them
+/questions         what agents ask, and nobody has answered
+/answer [N] TEXT   answer a question (by its number in that list, where there are several), and go on
 /stop              give up a turn that failed half-way, instead of going on with it
 /help              this list
 /quit              leave; the session is kept (so does Ctrl-D)
@@ -199,6 +201,8 @@ class Chat:
             "/perspective": self._perspective,
             "/dialog": self._dialog,
             "/compact": self._compact,
+            "/questions": lambda _: self._questions(),
+            "/answer": self._answer_question,
             "/stop": lambda _: self._stop(),
             "/help": lambda _: ui.block(HELP),
         }
@@ -206,7 +210,9 @@ class Chat:
 
     def run(self) -> bool:
         """Until the input ends or somebody quits; whether a turn has failed."""
-        if self.root.is_pending:
+        if self.session.open_questions():
+            self._questions()
+        elif self.root.is_pending:
             ui.note("the last turn was not finished; going on with it (Ctrl-C stops it)")
             self._turn()
         for line in self._lines():
@@ -217,6 +223,9 @@ class Chat:
                 break
             if words[0].startswith("/"):
                 self._command(words)
+            elif self.root.is_pending and self.session.open_questions():
+                ui.note("that was not said: an agent waits for an answer (/answer TEXT, or /stop to give up the turn)")
+                self._questions()
             else:
                 self._turn(line)
         return self.failed
@@ -257,6 +266,12 @@ class Chat:
             self._showing.end()
             self._stop()
             ui.note("stopped; the session is kept")
+        except Waiting as problem:
+            self._showing.end()
+            if self.session.open_questions():
+                self._questions()
+            else:
+                ui.failure(problem)
         except HarkenError as problem:
             self._showing.end()
             self.failed = True
@@ -344,6 +359,35 @@ class Chat:
         except ModelFailed as problem:
             raise ModelFailed(str(problem), hint="/compact TEXT takes a summary of your own") from problem
         ui.note("the oldest turns are folded; the log keeps them" if folded else "there is nothing to fold yet")
+
+    def _questions(self) -> None:
+        """What is asked, with the numbers by which it is answered."""
+        open_questions = self.session.open_questions()
+        for number, question in enumerate(open_questions, 1):
+            choices = f" ({' / '.join(question.choices)})" if question.choices else ""
+            asker = self._name(question.hook or question.agent_id)
+            self._say(f"{number}. {asker} asks: ", f"{question.text}{choices}")
+        ui.note(
+            "/answer TEXT answers it"
+            if len(open_questions) == 1
+            else "/answer N TEXT answers one of them"
+            if open_questions
+            else "nobody asks anything"
+        )
+
+    def _answer_question(self, words: list[str]) -> None:
+        open_questions = self.session.open_questions()
+        if not open_questions:
+            raise NotFound("nobody asks anything", hint="/questions lists what is asked")
+        number = 1
+        if len(open_questions) > 1:
+            number = int(words[0]) if words and words[0].isdecimal() and len(words[0]) < 10 else 0
+            words = words[1:]
+            if not 0 < number <= len(open_questions):
+                raise BadRequest("which question?", hint="/answer N TEXT; /questions lists them with their numbers")
+        self.session.answer(open_questions[number - 1].message_id, " ".join(words))
+        if self.root.is_pending:
+            self._turn()
 
     def _name(self, agent_id: str | None) -> str:
         info = self.session.agents.get(agent_id) if agent_id is not None else None

@@ -52,7 +52,16 @@ class Rewrite(msgspec.Struct, frozen=True):
         _check_words(self.text)
 
 
-Verdict = Approve | Deny | Rewrite
+class Ask(msgspec.Struct, frozen=True):
+    """Let a person decide: what is asked, in words that can be answered by yes or no."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _check_words(self.text)
+
+
+Verdict = Approve | Deny | Rewrite | Ask
 
 # The word, perhaps in bold, one mark, one space; what follows is left as it is.
 _ANSWER = re.compile(r"[\W_]*([A-Za-z]+)\**[ \t]*[.:;,!—–-]?\**\s?(.*)", re.DOTALL)
@@ -77,6 +86,8 @@ def read_verdict(answer: str, *, exact: bool = False) -> Verdict | None:
         return Rewrite(rest)
     if word == "SAY" and rest:
         return Approve(say=rest)
+    if found[1] == "ASK" and rest:  # in capitals: many a sentence begins with the word
+        return Ask(rest)
     return None
 
 
@@ -89,6 +100,8 @@ def write_verdict(verdict: Verdict) -> str:
             return f"CHANGE: {text}"
         case Approve(say=say) if say:
             return f"SAY: {say}"
+        case Ask(text=text):
+            return f"ASK: {text}"
     return "APPROVE"
 
 
@@ -110,7 +123,7 @@ def tells_of_hooks(events: Iterable[Event]) -> bool:
 def settle_verdict(verdict: object, point: str) -> Verdict:
     """What a verdict comes to at this point, where it may be missing or make no sense."""
     match verdict:
-        case Approve() | Deny():
+        case Approve() | Deny() | Ask():
             return verdict
         case Rewrite() if point == "delivery":
             return verdict

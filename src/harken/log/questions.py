@@ -27,7 +27,11 @@ ANSWER = "answer"
 TAKEN = "answer_taken"
 """Whoever asked has the answer, and goes on with it: from here on a call that asked is like any other."""
 WITHDRAWN = "question_withdrawn"
-SUBTYPES = frozenset({QUESTION, ANSWER, TAKEN, WITHDRAWN})
+HELD = "calls_held"
+"""Calls of a message that were not begun, because one before them waits for an answer."""
+BEGUN = "call_begun"
+"""One of these was begun after all."""
+SUBTYPES = frozenset({QUESTION, ANSWER, TAKEN, WITHDRAWN, HELD, BEGUN})
 MAX_CHOICES = 100
 MAX_WORDS = 100_000
 """How many characters a question or an answer may have."""
@@ -77,6 +81,8 @@ class Questions:
         self.taken: set[str] = set()
         """Questions whose answer reached whoever asked."""
         self.withdrawn: set[str] = set()
+        self.held: set[tuple[str, str, str]] = set()
+        """Calls that were held back: agent, message, call."""
         self._places: dict[tuple[str, ...], str] = {}
 
     def take(self, data: LogLine, message_id: str, agent_id: str) -> None:
@@ -86,6 +92,10 @@ class Questions:
             question = _question(data, message_id, agent_id, cause)
             if self.asked.setdefault(message_id, question) is question:
                 self._places[question.place] = message_id
+        elif subtype in (HELD, BEGUN):
+            ids = object_of(data.get("metadata")).get("call_ids")
+            calls = {(agent_id, cause, one) for one in ids if isinstance(one, str)} if isinstance(ids, list) else set()
+            self.held = self.held | calls if subtype == HELD else self.held - calls
         elif cause not in self.asked:
             return
         elif subtype == ANSWER and cause not in self.withdrawn:
@@ -189,6 +199,14 @@ class Answerable:
     def withdraw(self, question: OpenQuestion) -> None:
         """Ask no longer."""
         self._notice(WITHDRAWN, question.agent_id, "", question.message_id, {})
+
+    def note_held(self, agent_id: str, message_id: str, call_ids: Sequence[str]) -> None:
+        """Log that calls of a message have not begun."""
+        self._notice(HELD, agent_id, "", message_id, {"call_ids": list(call_ids)})
+
+    def note_begun(self, agent_id: str, message_id: str, call_id: str) -> None:
+        """Log that a call begins that had been held back."""
+        self._notice(BEGUN, agent_id, "", message_id, {"call_ids": [call_id]})
 
     def _open_question(self, message_id: str) -> OpenQuestion:
         questions = cast("Session", self).registry.questions

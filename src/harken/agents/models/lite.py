@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from harken import clock
+from harken.agents.pictures import with_pictures
 from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.base import figure
 
-from .base import ModelError, Reply, Request, Streamed, Usage, tool_call
+from .base import Message, ModelError, Reply, Request, Streamed, Usage, tool_call
 
 # Too many requests, a server in trouble, a connection that timed out: asking again may help.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -74,7 +75,7 @@ class LiteLLMModel:
                 chunks.append(chunk)
                 for piece in pieces_of(chunk):
                     yield piece
-            whole = litellm.stream_chunk_builder(chunks, messages=request.messages)
+            whole = litellm.stream_chunk_builder(chunks, messages=asked["messages"])
         except Exception as problem:
             raise _failure(problem) from problem
         reply = read_answer(whole)
@@ -85,8 +86,18 @@ class LiteLLMModel:
 
     def _asked(self, request: Request) -> dict[str, Any]:
         options = self._options | request.options.for_provider()
-        asked = {"model": self._name, "messages": request.messages, **options}
+        asked = {"model": self._name, "messages": self._shown(request), **options}
         return asked | {"tools": request.tools} if request.tools else asked
+
+    def _shown(self, request: Request) -> list[Message]:
+        """The messages, with the pictures in results where the model sees any."""
+        if not any("images" in message for message in request.messages):
+            return request.messages
+        try:
+            seen = bool(_litellm().supports_vision(self._name))
+        except Exception:  # noqa: BLE001  a model LiteLLM has never heard of is reported in many ways
+            seen = False
+        return with_pictures(request.messages, seen=seen)
 
     def _cost(self, answer: Any) -> float | None:
         try:
