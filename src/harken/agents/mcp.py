@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-import time
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 import orjson
 
+from harken import clock
 from harken.errors import BadRequest, Closed, HarkenError
 from harken.events import Image, System
 from harken.events.base import join_parts
@@ -180,7 +180,7 @@ class Connection:
             return  # the log says so, and the turn goes on without its tools
 
     def _may_try(self) -> bool:
-        return time.monotonic() - self._failed >= AGAIN
+        return clock.monotonic() - self._failed >= AGAIN
 
     async def _begun(self, agent: Agent) -> Life:
         """A life that has begun. Whoever sees first what became of it logs it."""
@@ -189,7 +189,7 @@ class Connection:
             started = await asyncio.wrap_future(life.begun)
         except HarkenError as problem:
             if self._is_news(life):
-                self._failed = time.monotonic()
+                self._failed = clock.monotonic()
                 self._log(agent, {"failed": str(problem)[:2000]})
             raise
         if self._is_news(life):
