@@ -160,7 +160,12 @@ class AgentCore:
     @property
     def tools(self) -> dict[str, Tool]:
         """The tools it may use, by name: ours, and its own or its parent's; a hook has none."""
-        return {} if self.role == "hook" else OURS | self.pool.servers.tools(self._given())
+        if self.role == "hook":
+            return {}
+        given = self._given()
+        plain = {name: tool for name, tool in given.items() if isinstance(tool, Tool)}
+        servers = self.pool.servers
+        return OURS | (plain if servers is None or len(plain) == len(given) else servers.tools(given))
 
     def _given(self) -> dict[str, Tool | Toolset]:
         """The tools it was given, or the next above that was given any."""
@@ -173,7 +178,7 @@ class AgentCore:
 
     async def prepare(self) -> None:
         """Have the servers started whose tools it has; it is about to take a turn."""
-        if self.role != "hook":
+        if self.role != "hook" and self.pool.servers is not None:
             await self.pool.servers.prepare(cast("Agent", self), self._given())
 
     @property

@@ -39,8 +39,6 @@ REMARK = "remark"
 SENT_BACK = "sent_back"
 """The origin of a hook's refusal of an utterance, which the agent has to say anew."""
 INTERRUPTED = "Error: interrupted before it finished; whether it had any effect is not known."
-
-
 OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_id"})
 """Keys of a line of the log that are not shown in a transcript."""
 
@@ -156,9 +154,9 @@ def for_model(entries: Sequence[Entry]) -> list[Entry]:
             for call, share in zip(named, _shares(calls, results, place), strict=True):
                 answers = [_text(found.get("content")) for found in share]
                 answer = "\n\n".join(answers) if answers else INTERRUPTED
-                result = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer}
-                pictures = of_results(share)
-                shown.append({**result, "images": pictures} if pictures else result)
+                shown.append({"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer})
+                if any("images" in found for found in share):
+                    shown[-1]["images"] = of_results(share)
     return shown
 
 

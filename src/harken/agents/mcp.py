@@ -250,8 +250,6 @@ class Connections:
     def tools(self, given: Mapping[str, Tool | Toolset]) -> dict[str, Tool]:
         """The tools as given, with those of servers as far as they are known; what was given outright comes first."""
         plain = {name: tool for name, tool in given.items() if isinstance(tool, Tool)}
-        if len(plain) == len(given):
-            return plain
         found: dict[str, Tool] = {}
         for key in given:
             if key in self._found:

@@ -43,7 +43,8 @@ class AgentPool:
         """The tools of each agent that was given its own in this process, by agent id."""
         self.offered: dict[str, Tool | Toolset] = {}
         """Every tool of the program, by name: the log knows the tools of an agent by their names."""
-        self.servers = Connections()
+        self.servers: Connections | None = None
+        """The servers among them, where there are any."""
         self.hooks: dict[str, Hook] = {}
         """The function hooks by name."""
         self.language_model: str | None = None
@@ -97,7 +98,9 @@ class AgentPool:
             raise BadRequest(f"every agent has a tool {taken[0]!r} already", hint="give yours another name")
         self.tools[agent_id] = tools
         self.offered |= tools
-        self.servers.take(self.session, tools.values())
+        if any(isinstance(tool, Toolset) for tool in tools.values()):
+            self.servers = self.servers or Connections()
+            self.servers.take(self.session, tools.values())
 
     def made_as(self, agent_id: str) -> tuple[str | None, dict[str, Any]]:
         """What the log keeps of an agent that comes into being, whoever logs it: below whom it was made, and the tools

@@ -12,7 +12,8 @@ import orjson
 from harken.errors import BadRequest
 
 from .schemas import check_schema, schema_of
-from .tools import Tool, ToolFunction, call_parameter_of, in_thread_unless
+from .threads import in_thread_unless
+from .tools import Tool, ToolFunction, call_parameter_of
 
 
 def tool_from_schema(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import functools
 import inspect
 import threading
@@ -27,12 +26,12 @@ from harken.log import LoggedString, Session
 
 from .entries import Asker, Window
 from .schemas import misfit, parsed
+from .threads import in_thread, in_thread_unless
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 ToolFunction = Callable[..., Any]
-
 ANOTHER_LOOK = 0.01
 """After how many seconds somebody who waits for another thread looks again."""
 
@@ -166,8 +165,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
             wrong = str(problem)
         if wrong is not None:
             raise self._unfit(wrong)
-        found: dict[str, Any] = value
-        return found
+        return dict(value)
 
     def _unfit(self, why: str) -> BadRequest:
         return BadRequest(
@@ -179,44 +177,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         extra = {self.call_parameter: call} if self.call_parameter else {}
         function = self.function
         if self.model is not None:  # the one value it takes, by place
-            value = parsed(orjson.dumps(arguments).decode(), self.model)
-            function, arguments = functools.partial(function, value), {}
+            function, arguments = functools.partial(function, parsed(as_text(arguments), self.model)), {}
         if self.thread:
             result = await in_thread(function, arguments)
         else:
             result = function(**arguments, **extra)
         return await result if inspect.isawaitable(result) else result
-
-
-async def in_thread(function: ToolFunction, arguments: dict[str, Any]) -> Any:
-    """What a plain function returns, run in a thread of its own.
-
-    Nobody waits for a thread whose call was given up: what it does is then as unknown as after a kill."""
-    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def work() -> None:
-        value: Any = None
-        problem: BaseException | None = None
-        try:
-            value = context.run(function, **arguments)
-        except StopIteration as ended:  # no future takes it
-            problem = RuntimeError(f"the function raised StopIteration: {ended}")
-        except BaseException as raised:  # noqa: BLE001  it is raised where the tool is waited for
-            problem = raised
-        with contextlib.suppress(RuntimeError):  # the loop may be over
-            loop.call_soon_threadsafe(settle, value, problem)
-
-    def settle(value: Any, problem: BaseException | None) -> None:
-        if done.done():
-            return
-        if problem is None:
-            done.set_result(value)
-        else:
-            done.set_exception(problem)
-
-    threading.Thread(target=work, name=f"harken-{getattr(function, '__name__', 'tool')}", daemon=True).start()
-    return await done
 
 
 def tool(*, name: str | None = None, redo: bool = False, alone: bool = False, thread: bool | None = None) -> Any:
@@ -279,17 +245,6 @@ def make_tool(
 def call_parameter_of(function: ToolFunction) -> str | None:
     """The parameter that takes the running call, if there is one."""
     return next((name for name, kind in _hints(function).items() if kind is Call and name != "return"), None)
-
-
-def in_thread_unless(name: str, wanted: bool | None, function: ToolFunction, call_parameter: str | None) -> bool:
-    """Whether a tool has a thread of its own: a plain function does, unless somebody says otherwise."""
-    plain = call_parameter is None and not inspect.iscoroutinefunction(function)
-    if wanted and not plain:
-        raise BadRequest(
-            f"the tool {name} cannot have a thread of its own",
-            hint="only a plain function can, one that does not take the running Call",
-        )
-    return plain if wanted is None else wanted
 
 
 class Toolset(msgspec.Struct, frozen=True, kw_only=True):

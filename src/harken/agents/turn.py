@@ -21,6 +21,7 @@ from . import questions, settling, side_by_side
 from .actions import as_answer, bounded, heard_by, speaker_of
 from .asking import told_whole
 from .compaction import make_more_room, make_room
+from .deciding import Ruling
 from .entries import (
     REMARK,
     SENT_BACK,
@@ -45,7 +46,7 @@ from .limits import is_timed, log_time
 from .models import Gauge, Message, ModelError, Reply, Request
 from .side_by_side import ALONE, Slot
 from .tools import Answer, Call, LoopLock, Tool, calling, describe
-from .watching import Ruling, consult, speak
+from .watching import consult, speak
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -340,7 +341,7 @@ class Turn:
         agent, name = self.agent, call_name(call)
         if resumed:
             questions.refuse_waiting(agent, message_id, call["id"], name)
-        tool = questions.tool_of(agent, message_id, call["id"], name)
+        tool = questions.tool_of(agent, message_id, call["id"], name) if resumed else agent.tools.get(name)
         if tool is None:
             raise BadRequest(f"there is no tool {name!r}", hint="call one of the tools that were offered")
         arguments = tool.bind(call_arguments(call))
@@ -353,12 +354,13 @@ class Turn:
         refusal = None
         if not running.window.began(message_id):
             refusal = await self._refusal(call, tool, arguments, message_id)
+        if resumed and refusal is None:
+            questions.begin(running)
         return refusal or Admitted(tool, arguments, running)
 
     async def _perform(self, admitted: Admitted) -> Answer:
         tool, arguments, running = admitted
         agent = self.agent
-        questions.begin(running)
         with calling(running):
             value = await tool.run(arguments, running)
             if (speaker := speaker_of(agent, value)) is not None:

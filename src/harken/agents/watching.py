@@ -13,10 +13,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from harken.errors import BadRequest, ModelFailed, Poisoned, Waiting
-from harken.events.tally import SYNTHETIC
 from harken.events.verdicts import (
     GUARDED,
     Approve,
@@ -28,12 +25,11 @@ from harken.events.verdicts import (
     settle_verdict,
     write_verdict,
 )
-from harken.log import LoggedString, OpenQuestion, Session
-from harken.log.questions import check_question
+from harken.log import LoggedString, Session
 
+from .deciding import Deciding, Ruling
 from .entries import REMARK, Entry
 from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, absent, answered, is_review, put, question, subagent_count
-from .questions import CHOICES, waiting
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -41,17 +37,7 @@ if TYPE_CHECKING:
     from .pool import AgentPool
 
 
-class Ruling(msgspec.Struct, frozen=True):
-    """A verdict, whose it is, and where it stands in the log (empty where a function approved without a word)."""
-
-    verdict: Verdict
-    watcher: Watcher
-    message_id: str = ""
-    recovered: bool = False
-    """Whether it was given before a crash, so that some of what follows from it may have happened."""
-
-
-class Watcher:
+class Watcher(Deciding):
     """A hook attached to an agent."""
 
     def __init__(
@@ -213,72 +199,6 @@ class Watcher:
         if verdict == Approve() and moment.point != "finished":
             return Ruling(verdict, self)
         return Ruling(verdict, self, self._record(moment, asked, write_verdict(verdict)))
-
-    def _record(self, moment: Moment, asked: str, answer: str, cause: str | None = None) -> str:
-        with self.session.batch():
-            self._put(moment, asked)
-            verdict = {"role": "assistant", "content": answer, "model": SYNTHETIC}  # no model was asked
-            message_id = self.session.log_transcript_entry(self.hook_id, verdict, cause=cause)
-        self._remember(moment, asked, answer, message_id)
-        return message_id
-
-    def _put(self, moment: Moment, asked: str) -> None:
-        """Have the question in the hook's transcript, unless it stands there and waits for the verdict."""
-        if self._open != (moment.message_id, moment.call_id, asked):
-            self.session.log_transcript_entry(self.hook_id, put(moment, asked), cause=moment.message_id)
-            self._open = (moment.message_id, moment.call_id, asked)
-
-    # -- where a person decides ---
-
-    def _place(self, moment: Moment) -> OpenQuestion:
-        """The question to a person about this moment, without its words: the hook need not be asked for them again."""
-        return OpenQuestion(
-            message_id="",
-            agent_id=moment.agent.agent_id,
-            text="",
-            choices=CHOICES,
-            about=moment.message_id,
-            call_id=moment.call_id,
-            hook=self.hook_id,
-            key=":".join((moment.point, *moment.recipient_ids)),
-        )
-
-    def _question_at(self, moment: Moment) -> OpenQuestion | None:
-        return self.session.registry.questions.at(self._place(moment).place)
-
-    def _leaves_open(self, message_id: str) -> bool:
-        """Whether a person was asked about an utterance, and what follows from the answer is not in the log."""
-        questions = self.session.registry.questions
-        return any(
-            one.hook == self.hook_id
-            and one.about == message_id
-            and one.key == "finished"
-            and one.message_id not in questions.taken | questions.withdrawn
-            for one in questions.asked.values()
-        )
-
-    def _let_decide(self, moment: Moment, asked: str, ask: Ask) -> Ruling:
-        """Have a person rule. What they are asked and the hook's part in it are in the log together."""
-        check_question(ask.text, CHOICES)
-        with self.session.batch():
-            if isinstance(self.hook, Hook):
-                self._put(moment, asked)
-            question = self.session.ask_person(msgspec.structs.replace(self._place(moment), text=ask.text))
-        return self._decided(moment, asked, question)
-
-    def _decided(self, moment: Moment, asked: str, question: OpenQuestion) -> Ruling:
-        """The verdict that follows from a person's answer; `Waiting` where there is none yet."""
-        given = self.session.answer_of(question)
-        if given is None:
-            raise waiting(self.session, [question])
-        verdict = Approve() if given.text == CHOICES[0] else Deny(f"{given.by or 'a person'} said no")
-        told = asked if isinstance(self.hook, Hook) else f"{given.by or 'A person'} was asked and says: {given.text}"
-        if (known := self._past.get((moment.message_id, moment.call_id, told))) is not None:
-            return Ruling(verdict, self, str(known["message_id"]), recovered=True)
-        with self.session.batch():
-            ruled = self._record(moment, told, write_verdict(verdict), cause=given.message_id)
-            self.session.take_answer(question)
-        return Ruling(verdict, self, ruled)
 
 
 def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:

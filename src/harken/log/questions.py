@@ -8,6 +8,7 @@ A question is a `system` line of the agent that waits for it, subtype `question`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -141,6 +142,15 @@ def _question(data: LogLine, message_id: str, agent_id: str, cause: str) -> Open
         hook=text_of(said.get("hook")),
         key=text_of(said.get("key")),
     )
+
+
+class WithQuestions:
+    """Whoever has them; most logs hold none."""
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What persons were asked, and what became of it."""
+        return Questions()
 
 
 class Answerable:

@@ -21,7 +21,7 @@ from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.reading import object_of, text_of
 
 from .base import AgentInfo, LogProblem, OpenCall
-from .questions import SUBTYPES, Questions
+from .questions import SUBTYPES, WithQuestions
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
@@ -39,7 +39,7 @@ _ID_IN_RUINS = re.compile(rb'"(?:message_id|substance|cause)"\s*:\s*"((?:msg_)?[
 _AGENT_IN_RUINS = re.compile(rb'"(?:agent_id|parent)"\s*:\s*"(agent_[0-9]{1,18})"')
 
 
-class Registry:
+class Registry(WithQuestions):
     """Agents, ids and oddities, one record at a time."""
 
     def __init__(self) -> None:
@@ -49,7 +49,6 @@ class Registry:
         self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
-        self.questions = Questions()
         self.own_ids: set[str] = set()  # what the agent ids that we did not give would be taken for
         self._below: dict[str, list[AgentInfo]] = {}
         self.moves = 0
@@ -61,9 +60,7 @@ class Registry:
         # Where the line stands that is being taken in: known outright, or as a line of a group.
         self._place = (0, 0)
         self._group: Group | None = None
-        self._at = 0
-        self._last_message = 0
-        self._last_agent = 0
+        self._at = self._last_message = self._last_agent = 0
         self._blank: LogProblem | None = None
 
     @property

@@ -67,8 +67,7 @@ class Session(LogReader, Sliced, Answerable):
         self._places: dict[str, array[int]] = {}
         self._seen = 0
         self._next_message = self._next_agent = 0  # looked for when the first one is needed
-        self._clock = clock
-        self._stamp = clocks.Timestamps()
+        self._clock, self._stamp = clock, clocks.Timestamps()
         self.lock = threading.RLock()
         self._batch: list[bytes] | None = None
         self._batched: list[dict[str, Any]] = []
