@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from harken.events.tally import SYNTHETIC
-from harken.events.verdicts import Approve, Ask, Deny, Verdict, write_verdict
+from harken.events.verdicts import BLOCKED, Approve, Ask, Deny, Verdict, write_verdict
 from harken.log import OpenQuestion, Session
 from harken.log.questions import check_question
 
 from .entries import Entry
 from .hooks import Hook, HookAgent, Moment, Question, put
 from .questions import CHOICES, waiting
+from .tools import Answer
 
 if TYPE_CHECKING:
     from .watching import Watcher
@@ -27,6 +28,13 @@ class Ruling(msgspec.Struct, frozen=True):
     message_id: str = ""
     recovered: bool = False
     """Whether it was given before a crash, so that some of what follows from it may have happened."""
+
+
+def blocked(ruling: Ruling) -> Answer:
+    """The result of a call that a hook has refused."""
+    why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
+    text = f"{BLOCKED}{ruling.watcher.name}': {why}"
+    return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
 
 
 class Deciding:

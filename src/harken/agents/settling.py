@@ -10,6 +10,7 @@ from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
 from .actions import CONTINUED
+from .deciding import blocked
 from .entries import INTERRUPTED, SENT_BACK, Entry, call_name, causes_of, last_spoken, times_sent_back
 from .questions import has_waited
 from .schemas import misfit_text
@@ -45,8 +46,6 @@ def may_go_on(turn: Turn, call: Entry, message_id: str) -> bool:
 
 def _refused(turn: Turn, call: Entry, message_id: str) -> Answer | None:
     """The refusal of a call where it was given before the crash."""
-    from .turn import blocked
-
     rulings = (one for watcher in watchers_of(turn.agent, "tool") for one in watcher.ruled_on(message_id, call["id"]))
     return next((blocked(one) for one in rulings if isinstance(one.verdict, Deny)), None)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harken import clock
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned, Waiting
-from harken.events.verdicts import BLOCKED, Deny
+from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
 from . import questions, settling, side_by_side
 from .actions import as_answer, bounded, heard_by, speaker_of
 from .asking import told_whole
 from .compaction import make_more_room, make_room
-from .deciding import Ruling
+from .deciding import blocked
 from .entries import (
     REMARK,
     SENT_BACK,
@@ -385,13 +385,6 @@ class Turn:
         )
         ruling = await consult(self.agent, moment)
         return blocked(ruling) if ruling is not None and isinstance(ruling.verdict, Deny) else None
-
-
-def blocked(ruling: Ruling) -> Answer:
-    """The result of a call that a hook has refused."""
-    why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
-    text = f"{BLOCKED}{ruling.watcher.name}': {why}"
-    return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
 
 
 def _message(reply: Reply) -> Message:
