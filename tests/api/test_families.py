@@ -94,6 +94,11 @@ class TestSubAgentsWithoutTheirSession:
             (lane,) = ask(orphans, "lanes", session=row.session).lanes
             assert (row.session, True) == (lane.session, lane.calls > 0)
 
+    def test_nothing_leads_to_the_session_that_is_not_there(self, orphans: Repo) -> None:
+        for row in orphans.sessions():
+            page = ask(orphans, "session_page", session=row.session)
+            assert (row.parent, False) == (page.parent, page.parent_stored)
+
     def test_they_are_nobodys_helpers_in_the_statistics(self, orphans: Repo) -> None:
         until = clock.format_instant(max(row.ended or 0 for row in orphans.sessions()) + 1)
 

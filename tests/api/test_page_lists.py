@@ -15,7 +15,7 @@ from harken import Repo, clock
 from harken.analytics import lanes as drawing
 from harken.api import operation, reference
 from harken.errors import BadRequest, NotFound
-from support.claude_lines import assistant, user
+from support.claude_lines import MODEL, assistant, user
 from support.page_sessions import DAY, renamed, working_day, write_session
 from support.recordings import FOLDER
 from support.viewed import cafe, write_log
@@ -384,3 +384,40 @@ class TestStatsPage:
     def test_a_window_that_is_none_is_refused(self, repo: Repo, wrong: dict[str, Any]) -> None:
         with pytest.raises(BadRequest):
             ask(repo, "stats_page", **wrong)
+
+
+class TestOwnPrices:
+    """Whoever has prices of their own sees them wherever the page names a price."""
+
+    def priced(self, repo: Repo, prices: str) -> dict[str, Any]:
+        stats = ask(repo, "stats_page", until="2026-01-02T00:00:00Z", prices=prices)
+        home = ask(repo, "home", day=DAY, prices=prices)
+        rows = {row.session: row.price_usd_micros for row in ask(repo, "sessions_page", prices=prices).rows}
+        lanes = ask(repo, "lanes", session=SESSION, prices=prices).lanes
+        return {
+            "session": (ask(repo, "session_page", session=SESSION, prices=prices).price_usd_micros, rows[SESSION]),
+            "lanes": (sum(one.price_usd_micros or 0 for one in lanes), rows[SESSION]),
+            "stats": (stats.price_usd_micros, sum(price or 0 for price in rows.values())),
+            "home": (home.facts.price_usd_micros, home.week_price_usd_micros),
+            "list": (ask(repo, "sessions_page", prices=prices).price_usd_micros, stats.price_usd_micros),
+        }
+
+    def test_every_view_has_the_same_price(self, repo: Repo, tmp_path: Path) -> None:
+        (mine := tmp_path / "mine.toml").write_text(f'[[model]]\nname = "{MODEL}"\ninput = 3000\noutput = 15000\n')
+        usual, own = self.priced(repo, ""), self.priced(repo, str(mine))
+
+        for told in (usual, own):
+            assert {name: pair[1] for name, pair in told.items()} == {name: pair[0] for name, pair in told.items()}
+        assert all(own[name][0] > 100 * usual[name][0] > 0 for name in own)
+
+    def test_the_price_of_a_list_is_rounded_once(self, tmp_path: Path) -> None:
+        records = renamed(working_day()[:4], "other-")
+        paths = [write_session(tmp_path, renamed(records, f"{at}-"), f"{at}{OTHER[1:]}") for at in range(7)]
+        (mine := tmp_path / "mine.toml").write_text(f'[[model]]\nname = "{MODEL}"\ninput = 0.37\noutput = 0.41\n')
+        with harken.open(tmp_path / "many.db", clock=lambda: NOW) as repo:
+            list(repo.import_sessions(paths))
+            listed = ask(repo, "sessions_page", prices=str(mine))
+            whole = ask(repo, "stats_page", until="2026-01-02T00:00:00Z", prices=str(mine)).price_usd_micros
+
+        assert whole == listed.price_usd_micros
+        assert whole != sum(row.price_usd_micros for row in listed.rows)

@@ -84,7 +84,7 @@ def test_sub_agents_are_listed_with_the_calls_that_made_them(repo: Repo, tmp_pat
     ]
     assert {"flow", "agents"} <= set(found.views)
     inside = session_page(repo, SessionPageRequest(session="one/a1"))
-    assert ("one", "a1", "one/a1") == (inside.parent, inside.agent, inside.short)
+    assert ("one", True, "a1", "one/a1") == (inside.parent, inside.parent_stored, inside.agent, inside.short)
 
 
 class TestSeveralAgentsInOneLog:

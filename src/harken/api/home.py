@@ -7,10 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from harken import clock
+from harken.analytics.prices import PriceList
 from harken.context import project_of
 from harken.errors import BadRequest
 from harken.index.spending import DAY, Spent, UsageWindow, price_together
 from harken.repo import Repo
+from harken.repo.numbers import read_price_file
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
@@ -33,6 +35,8 @@ class HomeRequest(ApiRequest, frozen=True, kw_only=True):
     """The day, like 2026-01-31; empty for today."""
     zone: int = 0
     """How many minutes the zone in which days begin is ahead of UTC."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class DayFacts(ApiAnswer, frozen=True, kw_only=True):
@@ -172,11 +176,12 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
     window = _window(request, now)
     rows = repo.chains.rows()  # before the index follows: what is remembered of them has to be all of it
     reached = follow(repo)
-    listed = page_of(repo, SessionsPageRequest(count=RUNNING_SHOWN + RECENT_SHOWN), reached)
+    listed = page_of(repo, SessionsPageRequest(count=RUNNING_SHOWN + RECENT_SHOWN, prices=request.prices), reached)
     first = DayWindow(window.day - 6, window.ahead)
     active = active_days(repo, rows, first, window, reached)
     days, late = look_into(repo, rows, active[window.day], window, reached)
-    week, week_price = _week(repo, first, window, active)
+    prices = read_price_file(request.prices)
+    week, week_price = _week(repo, first, window, active, prices)
     running = [_home_session(repo, one) for one in listed.rows if one.running][:RUNNING_SHOWN]
     recent = [one for one in listed.rows if not one.running and one.messages][:RECENT_SHOWN]
     worth = sorted((one for day in days for one in day.worth), key=lambda one: one.time or 0, reverse=True)
@@ -187,7 +192,7 @@ def home(repo: Repo, request: HomeRequest) -> HomeAnswer:
         now=stamp(now),
         total=listed.total,
         nearest=None if days else _nearest(rows, window),
-        facts=_facts(repo, days, len(active[window.day]), window),
+        facts=_facts(repo, days, len(active[window.day]), window, prices),
         week=week,
         week_price_usd_micros=week_price,
         week_sessions=len(set().union(*active.values())),
@@ -220,8 +225,10 @@ def _nearest(rows: Sequence[SessionRow], window: DayWindow) -> str | None:
     return None if nearest is None else DayWindow((nearest + window.ahead) // DAY, window.ahead).name
 
 
-def _facts(repo: Repo, days: Sequence[LookedDay], sessions: int, window: DayWindow) -> DayFacts:
-    total = Spent(repo.index, UsageWindow(since=window.since, until=window.until)).total()
+def _facts(
+    repo: Repo, days: Sequence[LookedDay], sessions: int, window: DayWindow, prices: PriceList | None
+) -> DayFacts:
+    total = Spent(repo.index, UsageWindow(since=window.since, until=window.until), prices).total()
     return DayFacts(
         sessions=sessions,
         seconds=sum(day.worked for day in days) // clock.SECOND,
@@ -239,21 +246,21 @@ def _facts(repo: Repo, days: Sequence[LookedDay], sessions: int, window: DayWind
 
 
 def _week(
-    repo: Repo, first: DayWindow, last: DayWindow, active: Mapping[int, Collection[str]]
+    repo: Repo, first: DayWindow, last: DayWindow, active: Mapping[int, Collection[str]], prices: PriceList | None
 ) -> tuple[list[WeekDay], int | None]:
     """The days of the week, and what they cost together."""
-    spent = Spent(repo.index, UsageWindow(since=first.since, until=last.until))
+    spent = Spent(repo.index, UsageWindow(since=first.since, until=last.until), prices)
     by_day = spent.by_day(first.ahead)
     found = []
     for day in range(first.day, last.day + 1):
         projects = by_day.get(day, {})
         known = {name: one.price_usd_micros for name, one in projects.items()}
-        prices = {name: price for name, price in known.items() if price is not None}
+        told = {name: price for name, price in known.items() if price is not None}
         found.append(
             WeekDay(
                 day=DayWindow(day, first.ahead).name,
                 price_usd_micros=price_together(projects.values()),
-                projects=dict(sorted(prices.items(), key=lambda one: (-one[1], one[0]))),
+                projects=dict(sorted(told.items(), key=lambda one: (-one[1], one[0]))),
                 sessions=len(active[day]),
             )
         )

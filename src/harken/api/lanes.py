@@ -5,16 +5,22 @@ The rows of the index tell it, so that no record is read: a session of 100,000 e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from harken.analytics import lanes as drawing
 from harken.analytics.lanes import Lane
+from harken.analytics.prices import PriceList, micros
 from harken.context import agent_name
 from harken.errors import BadRequest
 from harken.index import StoreIndex
-from harken.index.moments import IndexedMoment, ToldPlace, foldings, lane_steps, moments, session_number, told_places
+from harken.index.moments import IndexedMoment, ToldPlace, foldings, lane_steps, moments, told_places
+from harken.index.priced import own_costs
 from harken.repo import Repo
+from harken.repo.numbers import read_price_file
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, instant, stamp
@@ -28,7 +34,10 @@ _MODELS = """
 SELECT coalesce(agent, ''), model, max(n) FROM messages
 WHERE session = ? AND role IN ('assistant', 'call', 'thinking') AND model IS NOT NULL GROUP BY 1
 """
-_COSTS = "SELECT agent, sum(cost) / 1000000 FROM usage WHERE session = ? AND counted AND cost IS NOT NULL GROUP BY 1"
+_COSTS = """
+SELECT s.session, u.agent, u.model, sum(u.cost) FROM usage u JOIN sessions s ON s.n = u.session
+WHERE s.session IN (SELECT value FROM json_each(?)) AND u.counted AND u.cost IS NOT NULL GROUP BY 1, 2, 3
+"""
 
 
 class LanesRequest(ApiRequest, frozen=True, kw_only=True):
@@ -42,6 +51,8 @@ class LanesRequest(ApiRequest, frozen=True, kw_only=True):
     """The last instant of the window (RFC 3339); empty for its end."""
     segments: int = 2000
     """How many segments at most, over all lanes, up to 4,000; where there are more, neighbours are told as one."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class LaneAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -119,7 +130,6 @@ class _Drawn(NamedTuple):
     """Threads of their own may call by the same ids."""
     models: dict[str, str]
     names: dict[str, str]
-    costs: dict[str, int]
     span: tuple[int, int] | None
     worked: list[tuple[int, int]]
     """When somebody did something."""
@@ -138,13 +148,14 @@ def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
     reached = follow(repo)
     key = (row.session, stands([row, *below]), reached.behind, reached.stale)
     drawn = remembered(repo, "lanes", key, lambda: _draw(repo, row, below), most=4, opened=reached.opened)
+    costs = _costs(repo.index, row, below, read_price_file(request.prices))
     first, last = drawn.span or (0, 0)
     since, until = instant(request.start), instant(request.end)
     begin = first if since is None else since
     end = max(begin, last if until is None else until)
     shown = {agent: drawing.within(one, begin, end) for agent, one in drawn.lanes.items()}
     share = max(1, request.segments // max(1, len(shown)))
-    told = [_answer(agent, one, _About(row, below, drawn), (begin, end, share)) for agent, one in shown.items()]
+    told = [_answer(agent, one, _About(row, below, drawn, costs), (begin, end, share)) for agent, one in shown.items()]
     busy = sum(after - before for before, after in drawing.clipped(drawn.worked, begin, end))
     alone = sum(took for one in told for kind, took in one.spent.items() if kind not in _NOT_WORK)
     known = drawn.span is not None
@@ -170,6 +181,8 @@ class _About(NamedTuple):
     row: SessionRow
     below: Sequence[SessionRow]
     drawn: _Drawn
+    costs: Mapping[str, int]
+    """By agent, in micro-dollars."""
 
     @property
     def main(self) -> str:
@@ -203,7 +216,6 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         by_call=by_call,
         models={agent or place.own: model for place in places for agent, model, _ in _told(index, _MODELS, place)},
         names={agent or place.own: name for place in places for agent, name in _told(index, _AGENTS, place)},
-        costs=_costs(index, row, below),
         span=whole,
         worked=worked,
         gaps=drawing.gaps(several, worked, *whole) if whole else [],
@@ -225,15 +237,21 @@ def _told(index: StoreIndex, sql: str, place: ToldPlace) -> list[tuple[Any, ...]
     return [row for row in index.query(sql, (place.number,)) if place.holds(row[0])]
 
 
-def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow]) -> dict[str, int]:
+def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow], prices: PriceList | None) -> dict[str, int]:
     """What each agent's requests cost: those in its own file, and those that another's tells of."""
-    found: dict[str, int] = {}
-    for each in (row, *below):
-        number = session_number(index, each.session)
-        own = "" if each is row and not each.agent else agent_name(each)
-        for agent, cost in index.query(_COSTS, (number,)) if number is not None else ():
-            found[agent or own] = found.get(agent or own, 0) + int(cost)
-    return found
+    own = {each.session: "" if each is row and not each.agent else agent_name(each) for each in (row, *below)}
+    repriced = own_costs(index, list(own), prices)
+    told = [
+        (session, agent, cost)
+        for session, agent, model, cost in index.query(_COSTS, [msgspec.json.encode(list(own)).decode()])
+        if model not in repriced
+    ]
+    for by_agent in repriced.values():
+        told += [(session, agent, one.cost) for (session, agent), one in by_agent.items() if one.priced]
+    sums: Counter[str] = Counter()
+    for session, agent, cost in told:
+        sums[agent or own[session]] += int(cost)
+    return {agent: micros(cost) for agent, cost in sums.items()}
 
 
 def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int]) -> LaneAnswer:
@@ -257,7 +275,7 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         prompts=sum(mark.kind == drawing.PROMPT for mark in lane.marks),
         calls=len(calls),
         failed=sum(calls),
-        price_usd_micros=drawn.costs.get(agent),
+        price_usd_micros=about.costs.get(agent),
         spent=drawing.spent(lane.segments),
         segments=[*small.segments],
         marks=[*small.marks],

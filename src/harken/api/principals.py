@@ -261,6 +261,8 @@ class PrincipalMetricsRequest(ApiRequest, frozen=True, kw_only=True):
 
     principal: str = ""
     """Who; empty for everybody together."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class PrincipalFiguresAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -300,7 +302,7 @@ class PrincipalMetricsAnswer(IndexedAnswer, frozen=True, kw_only=True):
 @crosses
 def principal_metrics(repo: Repo, request: PrincipalMetricsRequest) -> PrincipalMetricsAnswer:
     """Commits, messages, tokens and cost of a principal: in sessions that are running, and in all."""
-    found = repo.principal_metrics(request.principal)
+    found = repo.principal_metrics(request.principal, prices=request.prices)
     return PrincipalMetricsAnswer(
         principal=found.principal,
         running=list(found.running),

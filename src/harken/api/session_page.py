@@ -9,6 +9,7 @@ from harken.context.names import Continued, begun_elsewhere
 from harken.errors import HarkenError
 from harken.events import AgentCreated, Tokens
 from harken.repo import Repo
+from harken.repo.numbers import read_price_file
 from harken.repo.transcripts import OpenTranscript
 from harken.store import SessionRow
 
@@ -33,6 +34,8 @@ class SessionPageRequest(ApiRequest, frozen=True, kw_only=True):
     """The id of a session in the store, or a unique beginning of one; `SESSION/AGENT` is a sub-agent's."""
     mask: bool = False
     """Whether to mask what looks like a secret in the title."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
     soon: bool = False
     """Whether it is wanted before all rows of a long session are counted."""
 
@@ -108,6 +111,8 @@ class SessionPage(ApiAnswer, frozen=True, kw_only=True):
     """How many rows its transcript has."""
     parent: str | None
     """The session that spawned it, for a sub-agent."""
+    parent_stored: bool
+    """Whether that session is in the store."""
     agent: str | None
     """The agent it belongs to, for a sub-agent."""
     continues: str | None
@@ -153,7 +158,7 @@ def session_page(repo: Repo, request: SessionPageRequest) -> SessionPage:
     below = transcripts.children(row)
     resumed = begun_elsewhere([row]) | repo.resumed_sessions()
     origin = resumed.get(row.session)
-    figures, price, calls = _figures(repo, opened, below)
+    figures, price, calls = _figures(repo, opened, below, request.prices)
     agents = _agents(repo, opened, below, calls)
     changed, blocked = transcripts.interventions(opened, READABLE)
     told = masks(mask=request.mask)
@@ -172,6 +177,7 @@ def session_page(repo: Repo, request: SessionPageRequest) -> SessionPage:
         tip_id=row.stand or None,
         rows=len(opened.layout),
         parent=row.parent or None,
+        parent_stored=bool(row.parent) and transcripts.has_session(row.parent),
         agent=row.agent or None,
         continues=(origin.session or None) if origin else None,
         continues_at=origin.commit if origin else None,
@@ -222,18 +228,19 @@ _Price = tuple[int | None, list[str]]
 
 
 def _figures(
-    repo: Repo, opened: OpenTranscript, below: list[SessionRow]
+    repo: Repo, opened: OpenTranscript, below: list[SessionRow], price_file: str
 ) -> tuple[PageFigures, _Price, dict[str, int | None]]:
     """Numbers, price, and the calls of each session; empty where the index cannot tell."""
     from harken.index.session_figures import session_figures
 
     names = [each.session for each in below]
+    prices = read_price_file(price_file)
     try:
-        found = session_figures(repo.index, opened.row.session, names)
+        found = session_figures(repo.index, opened.row.session, names, prices)
         is_small = opened.layout.is_whole and len(opened.layout) <= SMALL
         if found.stale and is_small and repo.index.count_stale() <= 1 + len(below):
             repo.index.catch_up(seconds=1.0)
-            found = session_figures(repo.index, opened.row.session, names)
+            found = session_figures(repo.index, opened.row.session, names, prices)
     except (HarkenError, OSError, sqlite3.Error):
         nothing = tokens_answer(Tokens())
         counts = dict.fromkeys(("prompts", "injected", "responses", "calls", "errors", "compactions"))

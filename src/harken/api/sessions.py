@@ -148,13 +148,21 @@ def sessions(
 ) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it. `note`
     is told where the index cannot say what they cost; where damage is why, that is an error behind the list."""
-    return list_sessions(repo, request, note or (lambda _: None), None)
+    return list_sessions(repo, request, lambda: session_costs(repo, request, note or (lambda _: None), None))
+
+
+class SessionCosts(NamedTuple):
+    """What sessions cost."""
+
+    spent: Mapping[str, Spending]
+    damaged: int
+    """Of how many parts of the store that cannot be known."""
 
 
 def list_sessions(
-    repo: Repo, asked: SessionsRequest, note: Callable[[str], None], at: IndexProgress | None
+    repo: Repo, asked: SessionsRequest, find_costs: Callable[[], SessionCosts]
 ) -> Iterator[SessionAnswer]:
-    """The same; `at` is how far the index has come, where whoever asks has just let it follow the store."""
+    """The same, with what they cost as whoever asks finds it."""
     since = instant(asked.since) or 0
     problem = None
     try:
@@ -167,7 +175,7 @@ def list_sessions(
     _check_runtime(asked.runtime, rows)
     chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, asked, listed, since)]
     chosen = _first(chosen, asked.limit)
-    costs, damaged = _costs(repo, asked, note, at)
+    costs, damaged = find_costs()
     shorts = repo.shorts({tip for row in chosen for tip in (row.tip, row.live, *row.older) if tip})
     for row in chosen:
         yield _answer(row, listed, shorts, costs.get(row.session))
@@ -262,14 +270,14 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
 
 
-def _costs(
+def session_costs(
     repo: Repo, asked: SessionsRequest, note: Callable[[str], None], at: IndexProgress | None
-) -> tuple[dict[str, Spending], int]:
-    """What each session cost, and of how many parts of the store that cannot be known since they are damaged; nothing
-    where the index cannot tell: the list is there without it."""
+) -> SessionCosts:
+    """What each session cost; nothing where the index cannot tell: the list is there without it. `at` is how far that
+    has come, where whoever asks has just let it follow the store."""
     damaged = 0
     if not asked.costs or repo.damage:
-        return {}, damaged
+        return SessionCosts({}, damaged)
 
     def reached(progress: IndexProgress) -> None:
         nonlocal damaged
@@ -279,14 +287,14 @@ def _costs(
 
     try:
         if at is None:
-            return repo.session_costs(prices=asked.prices, reached=reached), damaged
+            return SessionCosts(repo.session_costs(prices=asked.prices, reached=reached), damaged)
         reached(at)
-        return indexed_costs(repo.index, asked.prices), damaged
+        return SessionCosts(indexed_costs(repo.index, asked.prices), damaged)
     except (BadRequest, NotFound):  # the file of prices is wrong
         raise
     except Exception as problem:  # noqa: BLE001 -- whatever is wrong with what can be made again
         note(f"what sessions cost is not known, the index fails: {problem}")
-        return {}, damaged
+        return SessionCosts({}, damaged)
 
 
 def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from harken.index import IndexProgress
 from harken.index.families import Families
 from harken.index.glances import SessionGlance, glances, known_commits, letters_of
 from harken.index.search import Hit
+from harken.index.spending import Spending, price_together
 from harken.repo import Repo
 
 from .base import ApiAnswer, IndexedAnswer, index_fields
@@ -21,7 +22,7 @@ from .crossing import crosses
 from .following import check_range, families_of, follow
 from .remembering import remembered
 from .session_page import RUNNING
-from .sessions import SessionAnswer, SessionsRequest, list_sessions
+from .sessions import SessionAnswer, SessionsRequest, list_sessions, session_costs
 
 MOST_SESSIONS = 200
 STRIP = 66
@@ -153,11 +154,11 @@ def page_of(repo: Repo, asked: SessionsPageRequest, at: IndexProgress | None) ->
         raise BadRequest("no such order or kind", hint=f"order: {', '.join(ORDERS)}; has: {', '.join(HAS)}")
     reached, counted = _counted(repo, at)
     key = (repo.chains.version, reached.at, reached.stale, _filters(asked))
-    told, below, families = remembered(
+    told, costs, below, families = remembered(
         repo,
         "listed sessions",
         key,
-        lambda: (_told(repo, asked, reached), *_below(repo)),
+        lambda: (*_told(repo, asked, reached), *_below(repo)),
         most=4,
         opened=reached.opened,
     )
@@ -175,13 +176,12 @@ def page_of(repo: Repo, asked: SessionsPageRequest, at: IndexProgress | None) ->
     if found is not None:
         found = _with_texts(repo, asked, reached, families, page)
     strips = _strips(repo, page, reached)
-    prices = [one.price_usd_micros for one in chosen if one.price_usd_micros is not None]
     return SessionsPageAnswer(
         rows=[_row(one, counted, below, strips[one.session], found, now) for one in page],
         total=len(chosen),
         places=len(found.all) if found else 0,
         more_places=found.more if found else False,
-        price_usd_micros=sum(prices) if prices else None,
+        price_usd_micros=price_together([costs[one.session] for one in chosen if one.session in costs]),
         facets=facets,
         **index_fields(reached),
     )
@@ -203,16 +203,19 @@ def _filters(asked: SessionsPageRequest) -> SessionsRequest:
     return SessionsRequest(**fields | {"top": True, "limit": None, "costs": True})
 
 
-def _told(repo: Repo, asked: SessionsPageRequest, at: IndexProgress) -> list[SessionAnswer]:
-    """The sessions that the list itself would give, with what they cost."""
-    listed = list_sessions(repo, _filters(asked), lambda _: None, at)
+def _told(
+    repo: Repo, asked: SessionsPageRequest, at: IndexProgress
+) -> tuple[list[SessionAnswer], Mapping[str, Spending]]:
+    """The sessions that the list itself would give, and what each cost: of what is rounded no sum is made."""
+    costs = session_costs(repo, _filters(asked), lambda _: None, at)
+    listed = list_sessions(repo, _filters(asked), lambda: costs)
     found: list[SessionAnswer] = []
     try:
         found.extend(listed)
     except (Corrupt, PartlyCorrupt):  # told behind those that can be read; the index says how much is missing
         if not found:
             raise
-    return found
+    return found, costs.spent
 
 
 def _in_time(told: Sequence[SessionAnswer], asked: SessionsPageRequest) -> list[SessionAnswer]:

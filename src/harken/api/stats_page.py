@@ -12,6 +12,7 @@ from harken.events.tool_kinds import AGENT, tool_kind
 from harken.index.delegation import DoneSession, done_sessions, medians, most_at_once, pressure
 from harken.index.spending import DAY, Spending, Spent, UsageGroup, UsageWindow, price_together
 from harken.repo import Repo
+from harken.repo.numbers import read_price_file
 
 from .base import ApiAnswer, ApiRequest, IndexedAnswer, TokensAnswer, index_fields, instant, stamp, tokens_answer
 from .crossing import crosses
@@ -38,6 +39,8 @@ class StatsPageRequest(ApiRequest, frozen=True, kw_only=True):
     """Only of sessions in this folder or below it, or in a folder of this name; empty for all."""
     model: str = ""
     """Only what this model used; empty for all. Tools and delegation are of all models."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class StatsShare(ApiAnswer, frozen=True, kw_only=True):
@@ -189,7 +192,7 @@ def stats_page(repo: Repo, request: StatsPageRequest) -> StatsPageAnswer:
     window, ahead = _window(repo, request)
     reached = follow(repo)
     since, until = window.since or 0, window.until or 0
-    spent = Spent(repo.index, window)
+    spent = Spent(repo.index, window, read_price_file(request.prices))
     total = spent.total()
     done = [one for one in done_sessions(repo.index, since, until) if _is_of(one, request.project)]
     tools = spent.groups("tool")

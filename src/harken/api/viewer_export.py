@@ -162,6 +162,7 @@ class ViewerExport:
         page["agents"] = [each for each in page["agents"] if each["session"] in (None, *kept)]
         page |= {"running": False, "resumable": False, "continued_by": [], "previous": None, "next": None}
         page["parent"] = page["parent"] if page["parent"] in kept else None
+        page["parent_stored"] = page["parent"] is not None
         outline = transcript_outline(self._repo, TranscriptOutlineRequest(session=ref))
         answers = {
             "session_page": page,

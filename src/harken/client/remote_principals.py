@@ -102,9 +102,9 @@ class RemotePrincipals(AskingService):
         """Let go of a key; what it said stays on its chain, and no key leads there any more."""
         self.ask_service("delete_key", DeleteKeyRequest(principal=principal, key=key, time=time_of(time)))
 
-    def principal_metrics(self, principal: str = "") -> PrincipalMetrics:
+    def principal_metrics(self, principal: str = "", *, prices: str = "") -> PrincipalMetrics:
         """What a principal (without one, everybody) has done: in sessions that are running, and in all."""
-        found = self.ask_service("principal_metrics", PrincipalMetricsRequest(principal=principal))
+        found = self.ask_service("principal_metrics", PrincipalMetricsRequest(principal=principal, prices=prices))
         return PrincipalMetrics(
             principal=found.principal,
             running=tuple(found.running),

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harken.analytics.prices import MICRO
+from harken.analytics.prices import MICRO, PriceList
 from harken.events import Tokens
 
 from . import schema
 from .file import StoreIndex
+from .priced import own_costs
 from .spending import Spending
 
 
@@ -32,8 +33,11 @@ class CountedFigures(msgspec.Struct, frozen=True, kw_only=True):
 _COUNTS = ("human", "injected", "responses", "calls", "errors", "compactions")
 
 
-def session_figures(index: StoreIndex, session: str, below: Sequence[str]) -> CountedFigures:
-    """The numbers of a session, those of the sub-agents below it included where they are of what was used."""
+def session_figures(
+    index: StoreIndex, session: str, below: Sequence[str], prices: PriceList | None = None
+) -> CountedFigures:
+    """The numbers of a session, those of the sub-agents below it included where they are of what was used. `prices`
+    stand over those that come with Harken."""
     names = msgspec.json.encode([session, *below]).decode()
     within = "s.session IN (SELECT value FROM json_each(?))"
     found = index.query(
@@ -50,6 +54,7 @@ def session_figures(index: StoreIndex, session: str, below: Sequence[str]) -> Co
     )
     stale = f"SELECT 1 FROM sessions s WHERE {within} AND n IN {schema.UNCOUNTED} LIMIT 1"
     spending, models = Spending(), dict[str, Tokens]()
+    own = own_costs(index, [session, *below], prices)
     for model, requests, *numbers in used:
         totals, known = numbers[:4], numbers[4:8]
         cost, fraction, priced, unpriced = numbers[8:]
@@ -58,7 +63,10 @@ def session_figures(index: StoreIndex, session: str, below: Sequence[str]) -> Co
         models[model] = tokens
         spending.requests += requests
         spending.tokens = spending.tokens + tokens
-        spending.cost += int(cost) * MICRO + int(fraction)
+        cost = int(cost) * MICRO + int(fraction)
+        if model in own:
+            cost, priced, unpriced = (sum(column) for column in zip((0, 0, 0), *own[model].values(), strict=True))
+        spending.cost += cost
         spending.priced = (spending.priced or 0) + priced
         if unpriced:
             spending.unpriced[model] = unpriced

@@ -24,16 +24,15 @@ from harken.events.tally import NO_TOKENS
 
 from . import totals
 from .file import StoreIndex
-from .priced import usage_row
+from .priced import TOKENS, OwnCost, own_models, usage_row
 from .totals import QUARTER
 
 DAY = 24 * 3600 * clock.SECOND
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
 PER = ("runtime", "template")
 SPLIT = ("project", "model", "runtime")
-_TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _ROWS = f"""
-SELECT session, model, agent, time, several, partial, {_TOKENS}
+SELECT session, model, agent, time, several, partial, {TOKENS}
 FROM usage
 WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
 """
@@ -241,7 +240,7 @@ class Spent:
     # -- reading -----------------------------------------------------------------------------------------------
 
     def _read(self, prices: PriceList | None) -> Iterator[_Part]:
-        own = self._own_models(prices) if prices is not None else set()
+        own = set(own_models(self._index, prices))
         again = self._price(sorted(own), prices) if own and prices is not None else {}
         unverified = {model for (model,) in self._index.query("SELECT model FROM unverified")} - own
         unverified |= {model for model in own if prices is not None and not prices.is_verified(model)}
@@ -250,28 +249,20 @@ class Spent:
             *used, whole, fraction, priced, unpriced, said = counts
             cost = (whole or 0) * MICRO + (fraction or 0)
             if model in own:
-                cost, unpriced, priced = again.get((session, model, agent, slot), (0, 0, 0))
+                cost, priced, unpriced = again.get((session, model, agent, slot), OwnCost())
             doubtful = priced if cost and model in unverified else 0
             if said is not None and self._is_paid_for(session):
                 said = None
             yield _Part._make((session, slot, model, agent, *used, cost, priced, unpriced, doubtful, said))
 
-    def _own_models(self, prices: PriceList) -> set[str]:
-        """The models that somebody has prices of his own for."""
-        models = self._index.query("SELECT DISTINCT model FROM usage_totals")
-        return {model for (model,) in models if prices.names(model)}
-
-    def _price(self, models: Sequence[str], prices: PriceList) -> dict[tuple[Any, ...], tuple[int, int, int]]:
-        """What the requests of models cost that somebody has prices of his own for."""
-        sums: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    def _price(self, models: Sequence[str], prices: PriceList) -> dict[tuple[Any, ...], OwnCost]:
+        """What the requests of models cost that somebody has prices of their own for."""
+        sums: dict[tuple[Any, ...], OwnCost] = {}
         values = (*self._window.values, msgspec.json.encode(models).decode())
         for session, model, agent, time, several, partial, *tokens in self._index.query(_ROWS, values):
             row = usage_row(model, time, tokens, several, partial)
             key = (session, model, agent, None if time is None else time // QUARTER)
-            cost, unknown, known = sums.get(key, (0, 0, 0))
-            found = prices.cost(row)
-            unknown += found is None and row.tokens != Tokens()
-            sums[key] = (cost + (found or 0), unknown, known + (found is not None))
+            sums[key] = sums.get(key, OwnCost()).and_one(row, prices)
         return sums
 
     def _is_paid_for(self, session: int) -> bool:

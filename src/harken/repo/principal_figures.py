@@ -122,21 +122,22 @@ def _read_one(store: Store, name: str) -> list[Commit]:
         return []
 
 
-def metrics_of(repo: Repo, principal: str) -> PrincipalMetrics:
-    """The figures of a principal, or of everybody."""
+def metrics_of(repo: Repo, principal: str, prices: str = "") -> PrincipalMetrics:
+    """The figures of a principal, or of everybody, at these prices."""
+    from harken.index.spending import price_together
+
     counts: PrincipalCounts = repo.__dict__.setdefault("principal_counts", PrincipalCounts())
     counts.follow(repo.store)
     running = repo.running_sessions(principal)
     sums = counts.of(principal)
     reached: list[IndexProgress] = []
-    costs = repo.session_costs(reached=reached.append)
+    costs = repo.session_costs(prices=prices, reached=reached.append)
     tops = ids.tops(_bare(sums, running) | {row.session: row.parent for row in readable_sessions(repo.store)})
 
     def figures(sessions: Collection[str]) -> PrincipalFigures:
         told = [one for session in sessions for one in sums.get(session, ())]
         own = {tops[session] for session in sessions if session}
         spent = [costs[session] for session in sorted(own) if session in costs]
-        priced = [one.price_usd_micros for one in spent if one.price_usd_micros is not None]
         said = [one.cost_usd_micros for one in spent if one.cost_usd_micros is not None]
         return PrincipalFigures(
             sessions=len(own),
@@ -144,7 +145,7 @@ def metrics_of(repo: Repo, principal: str) -> PrincipalMetrics:
             messages=sum(one.messages for one in told),
             tokens=sum(one.tokens for one in told),
             approximate=any(one.approximate for one in told),
-            price_usd_micros=sum(priced) if priced else None,
+            price_usd_micros=price_together(spent),
             unpriced=tuple(sorted({model for one in spent for model in one.unpriced})),
             cost_usd_micros=sum(said) if said else None,
         )

@@ -162,12 +162,12 @@ class Principals:
             stand = last.id if last is not None and last.time >= one.started else ""
         return msgspec.structs.replace(one, context=stand)
 
-    def principal_metrics(self, principal: str = "") -> PrincipalMetrics:
+    def principal_metrics(self, principal: str = "", *, prices: str = "") -> PrincipalMetrics:
         """What a principal (without one, everybody) has done: in sessions that are running, and in all; each session
-        and each commit once."""
+        and each commit once. `prices` is a file whose prices stand over those that come with Harken."""
         from .principal_figures import metrics_of  # most commands do without it
 
-        return metrics_of(self, principal)  # type: ignore[arg-type]
+        return metrics_of(self, principal, prices)  # type: ignore[arg-type]
 
     # -- keys --------------------------------------------------------------------------------------------------
 

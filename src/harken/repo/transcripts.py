@@ -14,7 +14,7 @@ from harken.context.lineage import agent_name, names_agents
 from harken.context.readable import contents_of
 from harken.context.standing import Standing, standing
 from harken.context.walk import named, places
-from harken.errors import HarkenError, NotFound, PartlyCorrupt
+from harken.errors import Corrupt, HarkenError, NotFound, PartlyCorrupt
 from harken.events import Event, Image, ToolCall
 from harken.formats import Format, find
 from harken.store import SessionRow, Store
@@ -279,6 +279,13 @@ class Transcripts:
                 return [each for each in problem.rest if each.parent == session]
 
         return below(row, of)
+
+    def has_session(self, session: str) -> bool:
+        """Whether a session of this very name is in the store, readable or not."""
+        try:
+            return self._store.find_session(session) is not None
+        except Corrupt:
+            return True
 
     def call_of(self, row: SessionRow) -> str:
         """The call that made a sub-agent; empty where nobody knows."""
