@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,11 +25,12 @@ from harken import BadRequest, Conflict, HarkenError
 from harken.events import Prompt
 from harken.events.cbor import encode_events
 from harken.repo import Repo
+from harken.service import first_answers as first_answers_module
 from harken.service import running
 from harken.service.routing import API
 from harken.service.running import Listening, RunningService, listen_on_socket
 from harken.service.settings import ServiceSettings
-from support.service import FeedReader, client, owner, serving, small_store, token
+from support.service import FeedReader, client, owner, replace_operation, serving, small_store, token
 
 
 @pytest.fixture
@@ -236,6 +238,29 @@ def test_who_is_not_signed_in_gets_the_page_and_no_answer(repo: Repo) -> None:
     with serving(repo) as service, client(service) as asking:
         assert asking.get("/").content == asking.get(f"/s/{session}").content
         assert asking.get(f"/s/{session}").headers["etag"]
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("a fault"), OSError(5, "the disk"), HarkenError("no", hint="")])
+def test_the_page_is_whole_where_its_answers_fail(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    def fail(*_: Any) -> None:
+        raise problem
+
+    replace_operation(monkeypatch, "session_page", fail)
+    with serving(repo) as service, client(service, token(service, "context/read")) as asking:
+        assert asking.get("/").content == asking.get("/s/s").content
+
+
+def test_the_page_does_not_wait_for_ever_for_its_answers(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_answers_module, "PATIENCE", 0.1)
+    stuck = threading.Event()
+    replace_operation(monkeypatch, "session_page", lambda *_: stuck.wait(20))
+    with serving(repo) as service, client(service, token(service, "context/read")) as asking:
+        try:
+            assert asking.get("/").content == asking.get("/s/s").content
+        finally:
+            stuck.set()
 
 
 def test_nothing_in_an_answer_ends_the_element_that_it_stands_in(tmp_path: Path) -> None:

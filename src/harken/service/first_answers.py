@@ -7,6 +7,7 @@ JSON without `<`, so that nothing in them can be anything but text. A page that 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -14,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from harken.errors import HarkenError
-
 from .operations import SERVED, function_of, may
 from .page import INDEX, file_of, page_file, read_file
 from .settings import Visitor
 
 FIRST_ROWS = 40
 """Rows that fill a window; `transcript.js` asks for as many."""
+PATIENCE = 15.0
+"""Seconds after which a page goes out without its answers."""
 PageQuestion = tuple[str, dict[str, object]]
 AnswerMaker = Callable[[list[PageQuestion], Visitor], Awaitable[list[bytes]]]
 _END = b"</body>"
@@ -77,8 +78,9 @@ class _PageWithAnswers(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": page, "more_body": True})
         try:
-            told = answers_element(self._asked, await self._ask(self._asked, self._visitor))
-        except HarkenError:  # the page asks for it, and tells what is wrong
+            async with asyncio.timeout(PATIENCE):
+                told = answers_element(self._asked, await self._ask(self._asked, self._visitor))
+        except Exception:  # noqa: BLE001  the page is whole without them: it asks for them, and tells what is wrong
             told = b""
         await send({"type": "http.response.body", "body": told + end + rest, "more_body": False})
 

@@ -8,8 +8,9 @@ import { KEYS, useKeys } from "./keys.js";
 import { Icon, Sign } from "./marks.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
-import { askGrants, followFeed, indexing, signIn, trouble } from "./server.js";
-import { State, Toast } from "./states.js";
+import { pageArrived, stylesRead } from "./arrival.js";
+import { askGrants, followFeed, indexing, readFirstAnswers, signIn, trouble } from "./server.js";
+import { Loading, State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
 import { lazily } from "./lazily.js";
@@ -113,6 +114,24 @@ function App() {
   `;
 }
 
+const SLOW = 250; // milliseconds after which whoever waits sees that something comes
+
+/** Wait for the answers that come with the page, and show the frame meanwhile; who goes elsewhere does not wait for them. */
+async function arrive() {
+  const from = address.value.text;
+  const left = new Promise((done) => address.subscribe((now) => now.text !== from && done()));
+  const slow = setTimeout(async () => {
+    await stylesRead();
+    if (!isHere) render(html`<${Top} /><main id="main" class="page"><${Loading} what="the session" /></main>`, document.getElementById("app"));
+  }, SLOW);
+  let isHere = false;
+  await Promise.race([pageArrived(), left]);
+  isHere = true;
+  clearTimeout(slow);
+  readFirstAnswers();
+}
+
+await arrive();
 await signIn();
 render(html`<${App} />`, document.getElementById("app"));
 followFeed();

@@ -74,13 +74,17 @@ const early = new Map();
 const keyOf = (operation, request) => operation + JSON.stringify(request);
 const keep = (operation, request, answer) => early.set(keyOf(operation, request), { answer, until: performance.now() + 3000 });
 
-/** What the server put into the page, since the page asks for it first. */
-function readFirstAnswers() {
+/** What the server put into the page, since the page asks for it first. Where the connection broke in the middle of it, it
+ * is asked for. */
+export function readFirstAnswers() {
   const element = document.getElementById("first-answers");
-  for (const { operation, request, answer } of element ? JSON.parse(element.textContent) : []) keep(operation, request, answer);
+  try {
+    for (const { operation, request, answer } of element ? JSON.parse(element.textContent) : []) keep(operation, request, answer);
+  } catch {
+    early.clear();
+  }
   element?.remove();
 }
-readFirstAnswers();
 
 /** Ask for what is going to be asked for as soon as another answer is there. */
 export function ahead(operation, request) {
@@ -150,7 +154,7 @@ export async function askMany(operation, request = {}, { signal } = {}) {
 export async function signIn() {
   const found = /^#token=([\w.~-]+)$/.exec(location.hash);
   if (!found) return;
-  history.replaceState(null, "", location.pathname + location.search);
+  history.replaceState(null, "", location.href.split("#")[0]); // all of it: `//` at its beginning would be another server
   try {
     await (await post("login", { word: found[1] })).json();
   } catch {

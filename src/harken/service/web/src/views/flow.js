@@ -27,8 +27,8 @@ export function Flow({ page, version }) {
 function Alone({ page }) {
   const transcript = html`<a class="button primary" href=${sessionAddress(page.session)}>Read the transcript</a>`;
   if (page.parent) {
-    const all = html`<a class="button" href=${sessionAddress(page.parent, { view: "flow", agent: page.agent || "" })}>Flow of the whole session</a>`;
-    return html`<${State} title="One agent of several" actions=${html`${transcript}${all}`}><p>Flow shows who said what to whom. This is what one sub-agent did; what it was told and whom it told stands in the flow of the session that made it.</p><//>`;
+    const all = page.parent_stored && html`<a class="button" href=${sessionAddress(page.parent, { view: "flow", agent: page.agent || "" })}>Flow of the whole session</a>`;
+    return html`<${State} title="One agent of several" actions=${html`${transcript}${all}`}><p>Flow shows who said what to whom. This is what one sub-agent did; what it was told and whom it told stands in the flow of the session that made it${page.parent_stored ? "" : ", which is not in the store"}.</p><//>`;
   }
   const lanes = html`<a class="button" href=${sessionAddress(page.session, { view: "lanes" })}>Lanes</a>`;
   return html`<${State} title="One agent, and nobody it spoke to" actions=${html`${transcript}${lanes}`}><p>Flow shows who said what to whom. In this session one agent worked alone with you, so the transcript has all of it.</p><//>`;

@@ -90,6 +90,12 @@ async function neighbour(session, step, isWanted) {
   if (at >= 0 && next && isWanted()) go(sessionAddress(next.session));
 }
 
+/** From a sub-agent to its session, which may have been left out or forgotten. */
+const Above = ({ page }) =>
+  page.parent_stored
+    ? html`<a class="link" href=${sessionAddress(page.parent)} aria-label="The session that made this sub-agent">↑</a>`
+    : html`<span class="dim" title=${`A sub-agent of ${shown(page.parent)}, which is not in the store`}>↑</span>`;
+
 function Head({ page, views, chosen, onContinue }) {
   const f = page.figures || {};
   const took = page.started && page.ended ? (new Date(page.ended) - new Date(page.started)) / 1000 : null;
@@ -108,7 +114,7 @@ function Head({ page, views, chosen, onContinue }) {
   ];
   return html`<section class="session-head" aria-label="Session">
     <div class="grow">
-      <h1 class="cut" title=${shown(page.title)}>${page.parent ? html`<a class="link" href=${sessionAddress(page.parent)}>↑</a> ` : null}${shown(page.title) || page.short}${page.running ? html` <i class="pulse" title="Something was added in the last two minutes"></i>` : null}</h1>
+      <h1 class="cut" title=${shown(page.title)}>${page.parent ? html`<${Above} page=${page} /> ` : null}${shown(page.title) || page.short}${page.running ? html` <i class="pulse" title="Something was added in the last two minutes"></i>` : null}</h1>
       <div class="facts">${facts}</div>
     </div>
     <nav class="view-tabs" aria-label="Views of this session">

@@ -43,6 +43,7 @@ export function Transcript({ page, version }) {
   const begin = useLast();
   const select = (row) => {
     begin(); // a row that is still on its way is not wanted any more
+    wantEnd("");
     arrived(row ? nameOf(row) : ""); // who selects a row sees it: it stays where it is
     setSelected(row);
     setParams({ e: row ? nameOf(row) : null }, { replace: true });
@@ -65,11 +66,13 @@ export function Transcript({ page, version }) {
     if (next) jump(next.n);
     return true;
   };
+  const isWhole = !head?.partial || Boolean(counted && total >= counted.total);
+  const wantEnd = useEnd(isWhole, (how) => (list.current?.scrollToEnd(), how === "selected" && total && jump(total - 1, true)));
   useKeys({
     next: () => step(1),
     previous: () => step(-1),
     first: () => jump(0),
-    last: () => (list.current?.scrollToEnd(), total && jump(total - 1, true)),
+    last: () => wantEnd("selected"),
     nextPrompt: () => among(outline?.prompts, 1),
     previousPrompt: () => among(outline?.prompts, -1),
     nextError: () => among(outline?.failures, 1),
@@ -146,6 +149,23 @@ function useDeepLink(session, wanted, list, total, setSelected) {
     return () => (stopped = true);
   }, [wanted, total === null]);
   return (name) => void (done.current = name);
+}
+
+/** Gives what goes to the end: at once, or as soon as all rows are counted, for before that nobody knows where it is. */
+function useEnd(isWhole, go) {
+  const [how, want] = useState(""); // "" | "seen" | "selected"
+  useEffect(() => {
+    if (!how || !isWhole) return;
+    want("");
+    go(how);
+  }, [how, isWhole]);
+  useEffect(() => {
+    if (isWhole) return undefined;
+    const press = ({ key, target }) => void (key === "End" && !target.closest?.("input, textarea, nav, aside, [aria-modal=true]") && want("seen"));
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [isWhole]);
+  return want;
 }
 
 function Outline({ outline, at, jump }) {
