@@ -11,7 +11,7 @@ from harken.events.records import SessionRecord, by_record
 from harken.events.tally import Tally
 
 from .steps import steps
-from .usage import total_tokens, usage_rows
+from .usage import UsageRow, counted_rows, total_tokens
 
 
 class Share(msgspec.Struct, kw_only=True, frozen=True):
@@ -42,8 +42,13 @@ def of(events: Iterable[Event]) -> Delegation:
             part = SessionRecord(events=[event for event in record if event.agent_id == agent])
             (mine if agent in own else others.setdefault(agent, [])).append(part)
     theirs = [record for records in others.values() for record in records]
-    known = {row.key for row in usage_rows(theirs)}
-    return Delegation(own=_share(mine, 1, known), delegated=_share(theirs, len(others), set()))
+    tally, rows = counted_rows(mine)
+    delegated, known = counted_rows(theirs)
+    keys = {row.key for row in known}
+    return Delegation(
+        own=_share(1 if mine else 0, tally, [row for row in rows if row.key not in keys]),
+        delegated=_share(len(others), delegated, known),
+    )
 
 
 def _own(events: Sequence[Event]) -> str:
@@ -54,17 +59,17 @@ def _own(events: Sequence[Event]) -> str:
     for event in created:
         if event.cause is None and event.parent not in names:
             return event.agent_id
-    agents = [event.agent_id for _, event in steps(events)]
-    return agents[0] if agents and "" not in agents else ""
+    first = ""
+    for _, event in steps(events):
+        if not event.agent_id:
+            return ""
+        first = first or event.agent_id
+    return first
 
 
-def _share(records: Sequence[SessionRecord], agents: int, known: set[str]) -> Share:
-    tally = Tally()
-    for record in records:
-        tally.record(record.events)
-    rows = [row for row in usage_rows(records) if row.key not in known]
+def _share(agents: int, tally: Tally, rows: Sequence[UsageRow]) -> Share:
     return Share(
-        agents=agents if records else 0,
+        agents=agents,
         responses=tally.responses,
         calls=sum(tally.tools.values()),
         requests=sum(not row.several for row in rows),

@@ -78,6 +78,12 @@ def usage_rows(records: Sequence[SessionRecord]) -> list[UsageRow]:
     return [*own, *(msgspec.structs.replace(row, carried=True) for row in carried if row.key not in keys)]
 
 
+def counted_rows(records: Iterable[SessionRecord]) -> tuple[Tally, list[UsageRow]]:
+    """What records that were not carried over come to, and their rows, which add up to that."""
+    found = _Rows(records)
+    return found.tally, found.rows()
+
+
 def served_model(model: str, served: str) -> str:
     """A model by the name under which it has its price: `claude-opus-5-5 (fast)`."""
     return f"{model} ({served})" if served else model
@@ -107,7 +113,7 @@ class _Rows:
     """One pass over records: `Tally` counts, and of each report it is noted who told it and when."""
 
     def __init__(self, records: Iterable[SessionRecord]) -> None:
-        self._tally = Tally()
+        self.tally = Tally()
         self._told: dict[str, _Told] = {}
         self._unnamed: list[UsageRow] = []
         self._time: int | None = None
@@ -124,7 +130,7 @@ class _Rows:
             self._time = event.time if event.time is not None else self._time
             if isinstance(event, Metric) and event.model != SYNTHETIC:
                 self._note(event, record)
-        self._tally.record(record.events)
+        self.tally.record(record.events)
 
     def _note(self, metric: Metric, record: SessionRecord) -> None:
         if metric.of_process or metric.scope in (AGENTS, TOTAL):
@@ -150,7 +156,7 @@ class _Rows:
             self._unnamed.append(msgspec.structs.replace(row, time=self._time, agent=agent, model=model))
 
     def rows(self) -> list[UsageRow]:
-        tally = self._tally
+        tally = self.tally
         stands = tally.run_stands()
         of_process = tally.run_cost is not None or tally.process_cost is not None
         requests = [row for row, usage in self._requests() if usage.agent or not stands]
@@ -160,7 +166,7 @@ class _Rows:
         return [*requests, *unnamed, *self._wholes(stands, of_process)]
 
     def _requests(self) -> Iterator[tuple[UsageRow, RequestUsage]]:
-        for key, usage in self._tally.counted().items():
+        for key, usage in self.tally.counted().items():
             told = self._told[key]
             row = _row(key, usage.tokens, told.metric, said_usd=usage.cost_usd)
             model = served_model(usage.model, told.metric.served)
@@ -171,7 +177,7 @@ class _Rows:
         return msgspec.structs.replace(row, partial=True) if row.key in self._lacking else row
 
     def _wholes(self, stands: bool, of_process: bool) -> Iterator[UsageRow]:
-        tally = self._tally
+        tally = self.tally
         rest = total_tokens(self._unnamed)
         wholes = {f"{LOCAL}run": tally.runs if stands else tally.unnamed.minus(rest)}
         wholes |= {} if stands else {api_id + TOTALS: tally.beyond(api_id) for api_id in tally.totals}

@@ -236,9 +236,12 @@ class _Version:
         if tip:
             whole = everything(store, store.get_commit(tip))
             format = formats.get(whole.format)
-            self.events = format.read(whole.bytes)
+            self.events, named = format.read_named(whole.bytes, is_delta=False)
             own = _is_in_own_format(format, row.runtime)
-            self.shared = _sharing(format if own else _format_of(row, format), whole.bytes if own else b"", _scope(row))
+            if own:
+                self.shared = _sharing(format, whole.bytes, _scope(row), named)
+            else:
+                self.shared = _sharing(_format_of(row, format), b"", _scope(row))
             if own and row.older and format.unnamed_names is not None:
                 self.unnamed = format.unnamed_names(whole.bytes)
             self.inherited = _inherited(store, tip)
@@ -255,9 +258,12 @@ def _format_of(row: SessionRow, format: Format) -> Format:
     return next((each for each in known if each is not None and row.runtime in (each.runtime, *each.shared_by)), format)
 
 
-def _sharing(format: Format, data: bytes, scope: str) -> Callable[[str], str]:
+def _sharing(
+    format: Format, data: bytes, scope: str, named: Callable[[str], str] | None = None
+) -> Callable[[str], str]:
+    """What copies of the records are called; `named` is what `shared_names` would give, where that is known."""
     if format.shared_names is not None:
-        shared = format.shared_names(data)
+        shared = named or format.shared_names(data)
         return lambda name: format.shared_as(shared(name))
     # Other sessions have other records under these names, but the agents inside a file have the file's.
     return lambda name: f"{scope} {name}" if name and not name.startswith("@") else ""

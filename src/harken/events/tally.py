@@ -55,8 +55,11 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     @classmethod
     def of(cls, metric: Metric) -> RequestUsage:
         """What a metric of one request says."""
-        kind = (metric.scope == scope for scope in (EMBEDDED, AGENT, SEVERAL))
-        return cls(*(*msgspec.structs.astuple(metric.tokens.possible), metric.model, metric.cost_usd, *kind))
+        scope, tokens = metric.scope, metric.tokens.possible
+        return cls(
+            tokens.input, tokens.output, tokens.cache_read, tokens.cache_write, metric.model, metric.cost_usd,
+            scope == EMBEDDED, scope == AGENT, scope == SEVERAL,
+        )  # fmt: skip
 
     @property
     def tokens(self) -> Tokens:

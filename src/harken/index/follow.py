@@ -36,6 +36,8 @@ BATCH = 16 << 20
 DAMAGED = 20_000
 """How many changes are passed over in search of one that can be read: more than a damaged row is about."""
 
+_Called = Callable[[str], str]
+"""From a record's name to another that it has."""
 _NO_TEXT = "the session's id is no UTF-8, and SQLite takes no such text"
 
 
@@ -142,12 +144,13 @@ class Batch:
                 self._add_commit(commit, below, NO_ROWS)  # the chain below says all of it
                 return
             begin = None
-        events = format.read_delta(data)
+        events, shared = format.read_named(data)
         if format.names_stored:
             events = list(named(format, events, begin))
         end = below.end if begin is None else begin + places(format, data)
         session = self._session_number(commit)
-        messages = list(rows.message_rows(events, self._names(commit, format, data, session, begin)))
+        names = rows.RecordNames(commit.session_id or commit.id, commit.id, begin)
+        messages = list(rows.message_rows(events, self._shared(names, format, data, session, shared)))
         resets = bool(commit.parent) and commit.commit_type in RESETS
         shape = step_shape(events, begin, resets=resets, messages=messages)
         told = below._replace(end=end, hooked=below.hooked or tells_of_hooks(events))
@@ -189,17 +192,17 @@ class Batch:
         carried = self._continuations.texts(commit.session_id, session, self._rows.removed)
         return self._rows.without_copies(messages, session, number, carried)
 
-    def _names(
-        self, commit: Commit, format: Format, data: bytes, session: int | None, begin: int | None
+    def _shared(
+        self, names: rows.RecordNames, format: Format, data: bytes, session: int | None, shared: _Called | None
     ) -> rows.RecordNames:
-        """What the records of a delta are called, here and in sessions that have copies of them."""
-        names = rows.RecordNames(commit.session_id or commit.id, commit.id, begin)
+        """What the records of a delta are called in sessions that have copies of them, too; `shared` is what
+        `shared_names` would give, where that is known."""
         if format.delta_names is not None:
             told, alike = format.delta_names(data)
             family = self._rows.family(session, told) if session is not None else ""
             return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
         if format.shared_names is not None:
-            names = names._replace(shared=_called(format, format.shared_names(data)))
+            names = names._replace(shared=_called(format, shared or format.shared_names(data)))
             unnamed = format.unnamed_names
             return names if unnamed is None else names._replace(unnamed=_called(format, unnamed(data)))
         if format.captured_names is not None:
@@ -345,7 +348,7 @@ class Batch:
                 self._rows.add([said], session, number[0] if number else None, commit.id)
 
 
-def _called(format: Format, find: Callable[[str], str]) -> Callable[[str], str]:
+def _called(format: Format, find: _Called) -> _Called:
     return lambda name: format.shared_as(find(name))
 
 

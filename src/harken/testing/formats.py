@@ -139,6 +139,20 @@ class FormatContract:
         assert _told(self.format.read(source)) == _told(self.format.read_delta(source))
 
     @EXAMPLES
+    @given(data=st.data())
+    def test_events_that_come_with_their_names_are_the_same_under_the_same_names(self, data: st.DataObject) -> None:
+        source = data.draw(damaged(self.samples))
+        if self.format.named_reader is None or self.format.shared_names is None:
+            return
+
+        events, named = self.format.read_named(source)
+
+        assert self.format.read_delta(source) == events
+        assert named is not None
+        shared = self.format.shared_names(source)
+        assert [shared(event.message_id) for event in events] == [named(event.message_id) for event in events]
+
+    @EXAMPLES
     @given(first=conversations(), second=conversations())
     def test_two_conversations_joined_say_what_each_says(self, first: list[Event], second: list[Event]) -> None:
         if not {"read", "write"} <= self.format.can:

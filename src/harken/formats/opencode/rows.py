@@ -27,7 +27,16 @@ def claim(head: bytes, path: str) -> Claim:
 
 def read(data: bytes) -> Iterator[Event]:
     """Every event of the session, removed messages among them."""
+    yield from _events(list(blocks(data)))
+
+
+def read_named(data: bytes) -> tuple[Iterator[Event], Callable[[str], str]]:
+    """Every event, and what copies of its records are called."""
     found = list(blocks(data))
+    return _events(found), _names(found)
+
+
+def _events(found: Sequence[RowBlock]) -> Iterator[Event]:
     spawned = is_spawned(session_row(found))
     for block in found:
         yield from block_events(block, spawned=spawned)
@@ -109,7 +118,11 @@ def read_conversation(data: bytes) -> Iterator[Event]:
 
 def shared_names(data: bytes) -> Callable[[str], str]:
     """A copy of a message has another id and the same time."""
-    known = {block.message.id: shared_name(block.message) for block in blocks(data) if block.message is not None}
+    return _names(blocks(data))
+
+
+def _names(found: Iterable[RowBlock]) -> Callable[[str], str]:
+    known = {block.message.id: shared_name(block.message) for block in found if block.message is not None}
     return lambda name: known.get(name, "")
 
 
@@ -145,4 +158,5 @@ FORMAT = Format(
     shared_by=("kilo",),
     notices=NOTICES,
     shared_names=shared_names,
+    named_reader=read_named,
 )
