@@ -60,10 +60,10 @@ def _own(events: Sequence[Event]) -> str:
         if event.cause is None and event.parent not in names:
             return event.agent_id
     first = ""
-    for _, event in steps(events):
-        if not event.agent_id:
+    for _, step in steps(events):
+        if not step.agent_id:
             return ""
-        first = first or event.agent_id
+        first = first or step.agent_id
     return first
 
 
