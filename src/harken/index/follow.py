@@ -23,6 +23,7 @@ from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 from . import rows
 from .carried import Continuations
 from .commit_numbers import Below, CommitNumbers
+from .contested import Contested
 from .progress import OutdatedIndex
 from .recordings import Recordings, is_recorded
 from .row_shapes import step_shape
@@ -54,6 +55,9 @@ class Batch:
         self._called: dict[tuple[str, str, str], str] = {}
         self._readers: dict[str, Format] = {}
         self._continuations = Continuations(store, connection)
+        self._contested = Contested(store, connection)
+        self._changed: dict[str, None] = {}
+        """The sessions whose rows were taken in."""
         self.formats: set[str] = set()
         """The formats that were asked for."""
 
@@ -74,6 +78,7 @@ class Batch:
             total += sum(sizes.get(change.subject, 0) for change in taken if change.kind == "commit")
             self._take_changes(taken, commits, new=taken[-1].number <= begun)
             at = taken[-1].number
+        self._settle()
         self._rows.write()
         return at
 
@@ -169,6 +174,27 @@ class Batch:
         self._rows.add_results(rows.results(events), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
+
+    def _settle(self) -> None:
+        """See to it that of several texts of a message the one stands that its session says as it stands."""
+        self._rows.flush()
+        for number, name in self._contested.sessions(self._changed).items():
+            standing = self._contested.standing(name)
+            if standing is None or not (keys := self._contested.misplaced(number, standing)):
+                continue
+            for chain in standing.chains:
+                commits = list(_by_name(self._store, chain).values())
+                self._reopen(commits)
+                self._take_commits(commits)
+            self._rows.flush()
+            self._contested.note(number, keys, standing)
+
+    def _reopen(self, commits: Sequence[Commit]) -> None:
+        """Forget what calls came to that these commits tell the results of."""
+        for commit, data in contents_of(self._store, commits):
+            format = find(commit.format)
+            if format is not None and "read" in format.can and not isinstance(data, HarkenError):
+                self._rows.reopen(rows.results(format.read_delta(data)), self._session_number(commit))
 
     def _take_documents(self, names: Sequence[str]) -> None:
         """Drop what only documents say that gave way to newer ones; those that were put back are read again."""
@@ -309,6 +335,7 @@ class Batch:
             self._look_for_renamed()
         for row in found:
             self._take_session(row)
+            self._changed[row.session] = None
 
     def _look_for_renamed(self) -> None:
         """A session that is saved for the second time and was never seen may be one that was called otherwise."""

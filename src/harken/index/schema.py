@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 16
+VERSION = 17
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -123,6 +123,11 @@ CREATE TABLE superseded (
   call_id TEXT                                             -- of the call that the recording told
 );
 CREATE INDEX superseded_by_message ON superseded (message);
+CREATE TABLE contested (                                    -- messages of which a session has had several texts
+  session INTEGER, key INTEGER,
+  beside TEXT NOT NULL,                                    -- where it stood, and did not say it; empty if it may
+  PRIMARY KEY (session, key)
+) WITHOUT ROWID;
 CREATE TABLE families (
   session INTEGER PRIMARY KEY,
   family TEXT NOT NULL,                                    -- what forks of one thread share

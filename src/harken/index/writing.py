@@ -317,7 +317,7 @@ class RowWriter:
 
     def _is_new_again(self, number: int, one: _HeldRow, there: _There, key: int) -> bool:
         """A message of this session comes again: a tail that has grown repeats its records, the last of which may have
-        grown too. The newest is where it stands."""
+        grown too. What came last is taken for where it stands (`contested.py` looks whether it is)."""
         if (there.sum, there.size) == (one.row.sum, one.row.size):
             if there.commit != one.commit:
                 self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, there.n))
@@ -325,6 +325,8 @@ class RowWriter:
                 self._db.execute("UPDATE messages SET time = ? WHERE n = ?", (one.row.time, there.n))
             return False
         self._remove(there.n)
+        if one.row.role not in (rows.TITLE, rows.SUMMARY):
+            self._db.execute("INSERT OR REPLACE INTO contested VALUES (?, ?, '')", (one.session, key))
         self._db.execute("UPDATE superseded SET message = ? WHERE message = ?", (number, there.n))
         self._db.execute(_INSERT, _values(number, one, key))
         return True
