@@ -91,6 +91,25 @@ def test_any_change_of_a_row_is_seen(repo: Any, database: OpenCodeDatabase, chan
     assert before != take(repo, database.path)["ses_a"].tip
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(f"UPDATE event SET seq = {odd} WHERE seq = 0" for odd in ("'x'", "x'ff00'", "NULL", "1e300")),
+        *(f"UPDATE {table} SET time_updated = {odd}" for table in ("message", "part") for odd in (2**63 - 1, "'x'")),
+        *(f"UPDATE session SET time_updated = {odd}" for odd in ("9e999", "x'ff00'")),
+    ],
+)
+def test_an_odd_value_in_one_session_keeps_no_other_out(repo: Any, database: OpenCodeDatabase, change: str) -> None:
+    for name in ("ses_one", "ses_two"):
+        database.turn(database.session(name), f"What is in {name}?", text("Nothing."))
+    database.execute("CREATE TABLE loose AS SELECT * FROM event")  # its columns may hold nothing at all, too
+    database.execute("DROP TABLE event")
+    database.execute("ALTER TABLE loose RENAME TO event")
+    database.execute(change)
+
+    assert {"ses_one": "new", "ses_two": "new"} == {name: one.status for name, one in take(repo, database.path).items()}
+
+
 def test_what_a_revert_removed_stays_as_an_older_end(repo: Any, database: OpenCodeDatabase) -> None:
     session = database.session("ses_a")
     database.turn(session, "One?", text("One."))

@@ -22,6 +22,8 @@ _COLUMN = "json_quote(CASE typeof({0}) WHEN 'blob' THEN CAST({0} AS TEXT) ELSE {
 """A newer version may keep bytes in a column; JSON holds none."""
 UNKNOWN = 1 << 60
 """Milliseconds no clock gets to: where rows do not say when they were changed, no version is sure."""
+LOW_BITS = (1 << 40) - 1
+"""What is added up of an instant: a sum of whole ones may be more than SQLite can add, which then ends the question."""
 SessionKey = tuple[int, str]
 
 
@@ -47,14 +49,14 @@ def versions(connection: sqlite3.Connection) -> Iterator[SessionVersion]:
     tables = {table: _columns(connection, table) for table in ("session", "message", "part")}
     for table in ("message", "part"):
         if "time_updated" in tables[table]:
-            sums = "session_id, count(*), max(time_updated), sum(time_updated)"
+            sums = f"session_id, count(*), max(time_updated), sum(time_updated & {LOW_BITS})"
             for name, count, last, total in connection.execute(f"SELECT {sums} FROM {table} GROUP BY session_id"):
                 session = _text(name)
                 counted.setdefault(session, []).append([table, count, total])
                 newest[session] = max(newest.get(session, 0), last if type(last) is int else 0)
     if _columns(connection, "event"):
         for name, last in connection.execute("SELECT aggregate_id, max(seq) FROM event GROUP BY aggregate_id"):
-            counted.setdefault(_text(name), []).append(["event", last])
+            counted.setdefault(_text(name), []).append(["event", _value(last)])
     for name in _names(connection):
         own = [*_rows(connection, "session", "id", name), *_beside(connection, name)]
         told = orjson.dumps([counted.get(name, []), [line.decode(errors="replace") for line in own]])
