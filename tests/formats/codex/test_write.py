@@ -313,3 +313,30 @@ def test_a_message_of_another_program_is_written_whatever_its_id() -> None:
     again = read(write(events).data)
 
     assert ["hello", "hi"] == [event.content for event in again if isinstance(event, Prompt | Response)]
+
+
+@pytest.mark.parametrize(
+    ("origin", "text"),
+    [
+        ("compact_summary", "<state_snapshot>They ran it.</state_snapshot>"),
+        ("task_notification", "It is done."),
+        ("", "Mind the gap."),
+    ],
+)
+def test_what_a_program_said_in_the_users_place_comes_back_as_that(origin: str, text: str) -> None:
+    pictured = Prompt(content=text, source="injected", origin=origin, images=(PNG,))
+    events = [pictured, Prompt(content="And now?"), Response(content="Fine.")]
+
+    again = read(write(events).data)
+
+    told = [(event.source, event.origin, event.content) for event in again if isinstance(event, Prompt)]
+    assert [("injected", origin or "notice", text), ("user", "", "And now?")] == [
+        (source, kind, words.partition("\n")[0]) for source, kind, words in told
+    ]
+
+
+def test_the_model_is_not_sent_who_said_it() -> None:
+    data = write([Prompt(content="Mind the gap.", source="injected"), Prompt(content="And now?")]).data
+
+    assert b"content_item_kinds" in data
+    assert "content_item_kinds" not in json.dumps(request_items(data))

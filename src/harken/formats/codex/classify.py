@@ -92,6 +92,12 @@ def provenance_of(item: Record) -> tuple[str, str] | None:
     return "injected", names[0].rpartition(".")[2]
 
 
+def as_injected(item: Record, origin: str) -> Record:
+    """A message that says of its parts that a program put them there, as `provenance_of` reads it. Codex keeps that to
+    itself, and its model is sent the parts alone."""
+    return {**item, _PASSED: {"content_item_kinds": [f"harken.{origin}"] * len(parts_of(item.get("content")))}}
+
+
 def origin_of(content: object) -> str:
     """What kind of injected text a user message is; empty for one that a person may have written.
 

@@ -22,7 +22,7 @@ from harken.formats.kit.jsonl import Record, encode
 from harken.formats.kit.openai import joined_text, text_of
 from harken.formats.kit.openai_writing import SaidItem, to_items
 
-from .classify import speaks
+from .classify import as_injected, speaks
 from .records import EVENT, ITEM, SESSION_META, iter_lines, kind_of
 from .truncate import BYTES_PER_TOKEN, FALLBACK_BUDGET
 from .usage import base_offset
@@ -101,7 +101,7 @@ def _rollout(items: list[SaidItem], session_id: str, cwd: str, time: int, provid
     lines = [line_of(time, SESSION_META, new_meta(session_id, cwd, time, provider))]
     for said in items:
         time = time if said.time is None else said.time
-        lines.append(line_of(time, ITEM, said.item))
+        lines.append(line_of(time, ITEM, as_injected(said.item, said.origin) if said.origin else said.item))
         if said.shown:
             lines.append(line_of(time, EVENT, _on_screen(said.item, said.shown)))
     return b"".join(lines)

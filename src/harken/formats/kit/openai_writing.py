@@ -32,6 +32,8 @@ class SaidItem(NamedTuple):
     item: Record
     shown: str = ""
     """What of it a person sees who looks at the conversation."""
+    origin: str = ""
+    """Of a message that a program put in the user's place: what kind of thing it is."""
 
 
 _WHY = {
@@ -115,7 +117,8 @@ class _Composer:
             self.lost[what] = self.lost.get(what, 0) + count
 
     def _add(self, event: Event, item: Record, shown: str = "") -> None:
-        self.items.append(SaidItem(event.time, item, shown))
+        origin = event.origin or "notice" if isinstance(event, Prompt) and not _is_shown(event) else ""
+        self.items.append(SaidItem(event.time, item, shown, origin))
 
     def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
         kind = "output_text" if role == "assistant" else "input_text"
