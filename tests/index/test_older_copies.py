@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -107,6 +108,53 @@ def test_what_a_session_changes_back_to_is_found_again(
         brought_in(repo, path)
 
         assert [WORDS[number]] == words_found(repo)
+
+    grown = digest(repo.index)
+    repo.index.rebuild()
+    assert grown == digest(repo.index)
+
+
+def texts(repo: Repo) -> dict[tuple[str, int], tuple[int, int]]:
+    repo.index.catch_up()
+    said = "SELECT record, event, size, sum FROM messages WHERE role != 'title'"
+    return {(record, event): (size, check) for record, event, size, check in repo.index.query(said)}
+
+
+def worked_with(database: OpenCodeDatabase, chance: Random, folder: Path) -> Iterator[Path]:
+    """A session that grows inside its messages and is gone back in; after each change what is imported, now and then a
+    copy that was made earlier."""
+    name, copies = database.session(), list[Path]()
+    for number in range(8):
+        asked, answer = database.turn(name, f"question {number}", text(f"begun {number}"))
+        yield database.path
+        database.execute(
+            "UPDATE part SET data = replace(data, 'begun', 'finished'), time_updated = time_updated + 1"
+            " WHERE message_id = ?",
+            answer,
+        )
+        yield chance.choice([database.path, *copies])
+        if chance.random() < 0.3:
+            database.clean_up(name, asked)
+        if chance.random() < 0.5:
+            copies.append(folder / f"copy {number}" / "opencode.db")
+            copies[-1].parent.mkdir()
+            database.execute("VACUUM INTO ?", str(copies[-1]))
+    yield database.path
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_session_that_was_worked_with_between_copies_is_indexed_as_it_stands(
+    repo: Repo, tmp_path: Path, seed: int
+) -> None:
+    database = OpenCodeDatabase(tmp_path / "opencode.db")
+    for path in worked_with(database, Random(seed), tmp_path):
+        list(repo.import_sessions([path]))
+        repo.index.catch_up()
+    database.close()
+    with harken.open(tmp_path / "fresh.db") as fresh:
+        list(fresh.import_sessions([tmp_path / "opencode.db"]))
+
+        assert texts(fresh).items() <= texts(repo).items()
 
     grown = digest(repo.index)
     repo.index.rebuild()

@@ -26,12 +26,11 @@ class SaidChains(NamedTuple):
     """What a session and its agents stand on."""
 
     tip: str
-    chains: list[list[str]]
-    """The names of the commits, each chain from its root on."""
-
-    @property
-    def commits(self) -> set[str]:
-        return {name for chain in self.chains for name in chain}
+    older: list[str]
+    """The commits that only its older tips stand on, the oldest first: what it does not say any more is as they say
+    it, and not as whatever came last."""
+    commits: list[str]
+    """Those that it stands on, its agents' before them, each chain from its root on."""
 
 
 class Contested:
@@ -60,13 +59,15 @@ class Contested:
             tips = [row.stand for row in (own, *agents) if row is not None and row.stand]
             if own is None or not own.stand or any(self._number(tip) is None for tip in tips):
                 return None
-            return SaidChains(own.stand, [[step.id for step in self._store.walk(tip)][::-1] for tip in tips])
+            said = self._below(reversed(tips))
+            older = self._below(tip for tip in reversed(own.older) if self._number(tip) is not None)
+            return SaidChains(own.stand, [name for name in older if name not in set(said)], list(said))
         except HarkenError:
             return None
 
     def misplaced(self, number: int, standing: SaidChains) -> list[int]:
         """The keys of messages whose texts are of other commits than those that the session stands on."""
-        on = standing.commits
+        on = set(standing.commits)
         return [
             key
             for key, commit, beside in self._db.execute(_TEXTS, (number,)).fetchall()
@@ -88,6 +89,10 @@ class Contested:
         if then is None or now is None or now < then:
             return False
         return self._store.get_commit(beside).parent in on
+
+    def _below(self, tips: Iterable[str]) -> dict[str, None]:
+        """The commits of these chains."""
+        return {step.id: None for tip in tips for step in reversed(self._store.walk(tip))}
 
     def _number(self, commit: str) -> int | None:
         row = self._db.execute('SELECT n FROM commits WHERE "commit" = ?', (bytes.fromhex(commit),)).fetchone()

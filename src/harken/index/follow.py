@@ -182,11 +182,12 @@ class Batch:
             standing = self._contested.standing(name)
             if standing is None or not (keys := self._contested.misplaced(number, standing)):
                 continue
-            for chain in standing.chains:
-                commits = list(_by_name(self._store, chain).values())
-                self._reopen(commits)
-                self._take_commits(commits)
+            commits = list(_by_name(self._store, [*standing.older, *standing.commits]).values())
+            self._reopen(commits)
+            self._rows.retells = True
+            self._take_commits(commits)
             self._rows.flush()
+            self._rows.retells = False
             self._contested.note(number, keys, standing)
 
     def _reopen(self, commits: Sequence[Commit]) -> None:

@@ -62,6 +62,8 @@ class RowWriter:
         self._results: list[tuple[int, CallKey, rows.ResultRow]] = []
         """What calls came to, each with the number of rows that were held before it."""
         self._has_carried = connection.execute("SELECT 1 FROM carried").fetchone() is not None
+        self.retells = False
+        """Whether what is added was read before: where it says the same, nothing changes."""
         self.removed = 0
         """How many messages were removed, since others took their places."""
         self._gone: set[int] = set()
@@ -319,7 +321,7 @@ class RowWriter:
         """A message of this session comes again: a tail that has grown repeats its records, the last of which may have
         grown too. What came last is taken for where it stands (`contested.py` looks whether it is)."""
         if (there.sum, there.size) == (one.row.sum, one.row.size):
-            if there.commit != one.commit:
+            if there.commit != one.commit and not self.retells:
                 self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, there.n))
             if one.commit is None:  # a title, which is as old as its session: when that began may be known only now
                 self._db.execute("UPDATE messages SET time = ? WHERE n = ?", (one.row.time, there.n))
