@@ -126,20 +126,24 @@ def worked_with(database: OpenCodeDatabase, chance: Random, folder: Path) -> Ite
     name, copies = database.session(), list[Path]()
     for number in range(8):
         asked, answer = database.turn(name, f"question {number}", text(f"begun {number}"))
-        yield database.path
+        if chance.random() < 0.5:
+            yield database.path
+        else:  # a copy of what was never seen
+            copies.append(folder / f"copy {number}" / "opencode.db")
+            copies[-1].parent.mkdir()
+            database.execute("VACUUM INTO ?", str(copies[-1]))
         database.execute(
             "UPDATE part SET data = replace(data, 'begun', 'finished'), time_updated = time_updated + 1"
             " WHERE message_id = ?",
             answer,
         )
+        yield database.path
         yield chance.choice([database.path, *copies])
         if chance.random() < 0.3:
             database.clean_up(name, asked)
-        if chance.random() < 0.5:
-            copies.append(folder / f"copy {number}" / "opencode.db")
-            copies[-1].parent.mkdir()
-            database.execute("VACUUM INTO ?", str(copies[-1]))
+    database.turn(name, "the last question", text("the last answer"))
     yield database.path
+    yield from copies
 
 
 @pytest.mark.parametrize("seed", range(4))
