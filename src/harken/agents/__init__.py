@@ -10,7 +10,18 @@ from .hooks import Hook, HookAgent, Moment, hook
 from .limits import RunLimits, Used
 from .loading import MissingHook, load_session
 from .mcp import McpServer
-from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, Streamed, StreamingModel, open_model
+from .models import (
+    Model,
+    ModelError,
+    Reply,
+    Request,
+    Retries,
+    ScriptedModel,
+    Streamed,
+    StreamingModel,
+    open_model,
+    tool_call,
+)
 from .options import ModelOptions
 from .pool import AgentPool
 from .questions import ask_person
@@ -57,6 +68,7 @@ __all__ = [
     "open_model",
     "parsed",
     "tool",
+    "tool_call",
     "tool_from_model",
     "tool_from_schema",
     "wake",

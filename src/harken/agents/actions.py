@@ -6,7 +6,9 @@ they are run again with the window of what they had done, and skip the steps tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_RESULT = 1_000_000
 """How many characters of a tool's result are kept."""
+MAX_ROUNDS = 1000
+"""How often everybody may speak in one discussion."""
 
 
 async def task(
@@ -44,7 +48,7 @@ async def task(
         child.instruct(system_prompt, cause=call.message_id)
     if prompt is None:
         return Answer(content=f"Created subagent: {name}")
-    await _announce(call, prompt, [child])
+    await announce(call, prompt, [child])
     reply, _ = await _turn(call, child, 0)
     return await heard_by(agent, child, reply)
 
@@ -80,41 +84,85 @@ def bounded(text: str) -> str:
     return f"{text[:MAX_RESULT]}\n[{len(text) - MAX_RESULT} more characters were left out]"
 
 
+Rounds = Annotated[int, msgspec.Meta(ge=1, le=MAX_ROUNDS, description="How often everybody may speak")]
+
+
 async def discuss(
     call: Call,
     prompt: Annotated[str | None, "What everybody is told first"] = None,
     speakers: Annotated[list[str] | None, "Who speaks, in this order; remembered for the next time"] = None,
     listeners: Annotated[list[str] | None, "Who only listens; remembered for the next time"] = None,
+    turns: Annotated[
+        Literal["round robin", "moderator", "free"],
+        "Who is next: each in turn; whom the moderator names; or each in turn, unless it has nothing to say",
+    ] = "round robin",
+    rounds: Rounds = 1,
+    moderator: Annotated[str | None, "The subagent that says who is next"] = None,
 ) -> Answer:
     """Let subagents talk: each speaker in turn says one thing, and all the others hear it.
 
     The result is everything that was said.
     """
-    talking, silent = seat(call.agent, speakers, listeners, begun=call.window.began(call.message_id))
-    present = list(dict.fromkeys([*talking, *silent]))
+    discussion = Discussion(call, speakers, listeners, moderator)
     if prompt is not None:
-        await _announce(call, prompt, present)
-    replies: list[LoggedString] = []
-    lines: list[str] = []
-    place = 0
-    alone = len(present) == 1
-    for speaker in talking:
-        taken = await _turn_unless_ended(call, speaker, place)
-        if taken is None:
-            lines.append(f"{speaker.label} was terminated and did not speak.")
-            continue
-        reply, place = taken
-        prefix = "" if alone else f"[{speaker.label}]: "
-        others = [other for other in present if other is not speaker]
-        heard = await _spread(call, speaker, reply, others, prefix)
-        replies.append(reply)
-        if heard is not None:
-            lines.append(prefix + heard)
+        await announce(call, prompt, discussion.present)
+    if turns == "round robin" and moderator is None:
+        for speaker in discussion.talking * rounds:
+            await discussion.hears_from(speaker)
+    else:
+        from .discussing import by_rule
+
+        await by_rule(discussion, turns, rounds)
     if (order := (call.agent.turns, call.place)) >= call.agent.seated:  # a later one of the same message may be over
         call.agent.seated = order
         remember(call.agent, speakers, listeners)
-    content = "\n\n".join(lines) or "Everything that was said has been withheld by a hook."
-    return Answer(content=content, cause=tuple(reply.message_id or "" for reply in replies))
+    silence = "Everything that was said has been withheld by a hook." if discussion.replies else "Nobody said anything."
+    content = "\n\n".join(discussion.lines) or silence
+    return Answer(content=content, cause=tuple(reply.message_id or "" for reply in discussion.replies))
+
+
+class Discussion:
+    """A discussion under way: who is there, and what was said."""
+
+    def __init__(
+        self, call: Call, speakers: list[str] | None, listeners: list[str] | None, moderator: str | None
+    ) -> None:
+        self.call = call
+        begun = call.window.began(call.message_id)
+        self.talking, silent, self.moderator = seat(call.agent, speakers, listeners, moderator, begun=begun)
+        leading = [] if self.moderator is None else [self.moderator]
+        self.present = list(dict.fromkeys([*leading, *self.talking, *silent]))
+        self.replies: list[LoggedString] = []
+        self.lines: list[str] = []
+        self._place = 0
+        """How much of what a crash has left is used up."""
+        self._left: set[str] = set()
+
+    async def hears_from(self, speaker: Agent) -> LoggedString | None:
+        """Let somebody speak, and all the others hear it; None where it was terminated."""
+        if (reply := await self.turn_of(speaker)) is not None:
+            await self.spread(speaker, reply)
+        return reply
+
+    async def turn_of(self, speaker: Agent) -> LoggedString | None:
+        """What somebody says, which nobody has heard yet; None where it was terminated, which does not end it all."""
+        taken = await _turn_unless_ended(self.call, speaker, self._place)
+        if taken is None:
+            if speaker.agent_id not in self._left:
+                self.lines.append(f"{speaker.label} was terminated and did not speak.")
+            self._left.add(speaker.agent_id)
+            return None
+        reply, self._place = taken
+        return reply
+
+    async def spread(self, speaker: Agent, reply: LoggedString) -> None:
+        """Let all the others hear what somebody said."""
+        prefix = "" if len(self.present) == 1 else f"[{speaker.label}]: "
+        others = [other for other in self.present if other is not speaker]
+        heard = await _spread(self.call, speaker, reply, others, prefix)
+        self.replies.append(reply)
+        if heard is not None:
+            self.lines.append(prefix + heard)
 
 
 async def terminate(
@@ -155,9 +203,14 @@ def leave(agent: Agent, cause: str | None) -> None:
 
 
 def seat(
-    agent: Agent, speakers: list[str] | None, listeners: list[str] | None, *, begun: bool = False
-) -> tuple[list[Agent], list[Agent]]:
-    """Who talks and who listens: as asked for, else as last time, else everybody talks.
+    agent: Agent,
+    speakers: list[str] | None,
+    listeners: list[str] | None,
+    moderator: str | None = None,
+    *,
+    begun: bool = False,
+) -> tuple[list[Agent], list[Agent], Agent | None]:
+    """Who talks, who listens and who leads: as asked for, else as last time, else everybody but the leader talks.
 
     In a discussion that had begun, those who were terminated since keep their seats: what they said is part of it.
     """
@@ -167,12 +220,14 @@ def seat(
         known = {info.name: agent.pool.get(info.agent_id) for info in infos if info.role != "hook"} | known
     talking = speakers if speakers is not None else agent.speakers or list(agent.subagents)
     silent = listeners if listeners is not None else agent.listeners or []
-    if unknown := [name for name in (*talking, *silent) if name not in known]:
+    leading = [] if moderator is None else [moderator]
+    if unknown := [name for name in (*leading, *talking, *silent) if name not in known]:
         raise NotFound(f"{agent.label} has no subagent {unknown[0]!r}", hint="create it with task")
+    talking = [name for name in talking if name != moderator]
     if not talking:
         raise BadRequest("there is nobody to speak", hint="create subagents with task")
-    silent = [name for name in dict.fromkeys(silent) if name not in talking]
-    return [known[name] for name in talking], [known[name] for name in silent]
+    silent = [name for name in dict.fromkeys(silent) if name not in (*talking, *leading)]
+    return [known[name] for name in talking], [known[name] for name in silent], known[moderator] if moderator else None
 
 
 def remember(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> None:
@@ -181,13 +236,19 @@ def remember(agent: Agent, speakers: list[str] | None, listeners: list[str] | No
     agent.listeners = agent.listeners if listeners is None else [name for name in listeners if name in agent.subagents]
 
 
-async def _announce(call: Call, prompt: str, audience: list[Agent]) -> None:
+async def announce(call: Call, prompt: str, audience: list[Agent]) -> None:
     """One piece of text, heard by everybody who has not heard it, and again by who has answered somebody else since."""
-    agent, window = call.agent, call.window
-    piece = window.piece(agent.agent_id, prompt, call.message_id)
-    text = LoggedString(prompt, piece, agent.session.path) if piece is not None else call.write(prompt)
+    text, window = written(call, prompt), call.window
     known = text.message_id or ""
-    await deliver(agent, text, audience, unless=lambda other: window.is_asked(other.agent_id, known, call.message_id))
+    await deliver(
+        call.agent, text, audience, unless=lambda other: window.is_asked(other.agent_id, known, call.message_id)
+    )
+
+
+def written(call: Call, text: str) -> LoggedString:
+    """A text of the call, as it is in the log; put there unless a call that was stopped has done so."""
+    piece = call.window.piece(call.agent.agent_id, text, call.message_id)
+    return LoggedString(text, piece, call.session.path) if piece is not None else call.write(text)
 
 
 async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, int]:

@@ -305,6 +305,11 @@ class Window:
         self.events = list(events)
         self.call_id = call_id
         """Which of several calls of a message it belongs to."""
+        self._own: dict[tuple[str, str], list[tuple[int, Entry]]] = {}
+        for place, event in enumerate(self.events):
+            self._own.setdefault((str(event.get("event_type")), str(event.get("agent_id"))), []).append((place, event))
+        entries = (event for event in self.events if event.get("event_type") == "transcript_entry")
+        self._heard = {(str(event.get("agent_id")), str(event.get("substance") or "")) for event in entries}
 
     @classmethod
     def since(cls, events: Iterable[Entry], agent_id: str, asker: Asker) -> Window:
@@ -339,7 +344,7 @@ class Window:
 
     def has_heard(self, agent_id: str, substance: str) -> bool:
         """Whether an agent has this content before it."""
-        return any(event.get("substance") == substance for event in self._of("transcript_entry", agent_id))
+        return (agent_id, substance) in self._heard
 
     def is_asked(self, agent_id: str, prompt: str, asked_by: str) -> bool:
         """Whether an agent has heard the prompt of this call, and has not answered somebody else behind it."""
@@ -365,13 +370,7 @@ class Window:
 
         The last word of an agent may still be under review, which is for the agent to say.
         """
-        own = [
-            (place, event)
-            for place, event in enumerate(self.events)
-            if place >= after
-            and event.get("event_type") == "transcript_entry"
-            and event.get("agent_id") == agent.agent_id
-        ]
+        own = [one for one in self._own.get(("transcript_entry", agent.agent_id), ()) if one[0] >= after]
         for number, (place, event) in enumerate(own):
             behind = (later.get("origin") for _, later in own[number + 1 :])
             mine = is_utterance(event) and asked_by in causes_of(event)
@@ -380,9 +379,7 @@ class Window:
         return None
 
     def _of(self, event_type: str, agent_id: str) -> Iterator[Entry]:
-        for event in self.events:
-            if event.get("event_type") == event_type and event.get("agent_id") == agent_id:
-                yield event
+        return (event for _, event in self._own.get((event_type, agent_id), ()))
 
 
 def call_of(event: Entry) -> str:

@@ -51,6 +51,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     changes: bool = False
     """Whether it may make or end agents."""
     alone: bool = False
+    seats: bool = False
+    """Whether it names listeners, who are then listeners the next time too."""
 
     def meets(self, other: Reach) -> bool:
         """Whether the two cannot run side by side."""
@@ -59,7 +61,17 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return self.alone or other.alone or bool(touching and common)
 
 
-def reach_of(tool: Tool | None, arguments: str) -> Reach:
+def reaches(asked: Sequence[tuple[Tool | None, str]], *, seated: bool) -> list[Reach]:
+    """What each call of a message, given by tool and arguments, may touch. A discussion that names no listeners has
+    those of the last time, so that nobody else is touched where none are `seated` and no call of the message names any.
+    """
+    found = [reach_of(*one) for one in asked]
+    if not seated and not any(one.seats for one in found):
+        found = [reach_of(*one, seated=False) for one in asked]
+    return found
+
+
+def reach_of(tool: Tool | None, arguments: str, *, seated: bool = True) -> Reach:
     """What a call of a tool may touch; one that will be refused touches nothing."""
     if tool is None:
         return Reach()
@@ -71,16 +83,18 @@ def reach_of(tool: Tool | None, arguments: str) -> Reach:
         return Reach()
     if tool is not DISCUSS:
         return Reach(names=frozenset({likeness(given["name"])}), changes=True)
-    if given["speakers"] is None or given["listeners"] is None:
-        return Reach(everybody=True, changes=True)  # whoever was seated the last time
-    return Reach(names=frozenset(map(likeness, (*given["speakers"], *given["listeners"]))), changes=True)
+    speakers, listeners, moderator = (given[name] for name in ("speakers", "listeners", "moderator"))
+    if speakers is None or (listeners is None and seated):
+        return Reach(everybody=True, changes=True, seats=bool(listeners))  # whoever was seated the last time
+    named = (*speakers, *(listeners or ()), *([moderator] if moderator is not None else []))
+    return Reach(names=frozenset(map(likeness, named)), changes=True, seats=bool(listeners))
 
 
-def waits_for(reaches: Sequence[Reach], *, guarded: bool) -> list[list[int]]:
+def waits_for(found: Sequence[Reach], *, guarded: bool) -> list[list[int]]:
     """For each call, the earlier ones that have to be over before it begins."""
     return [
-        [earlier for earlier in range(place) if reach.meets(reaches[earlier]) or (guarded and reaches[earlier].changes)]
-        for place, reach in enumerate(reaches)
+        [earlier for earlier in range(place) if reach.meets(found[earlier]) or (guarded and found[earlier].changes)]
+        for place, reach in enumerate(found)
     ]
 
 
@@ -88,9 +102,9 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
     """Run calls of a message; each result is logged as it comes. What stops one stops those that have not begun, and
     the turn once the others are over."""
     agent = turn.agent
-    reaches = [reach_of(agent.tools.get(call_name(call)), call_arguments(call)) for call in calls]
+    asked_for = [(agent.tools.get(call_name(call)), call_arguments(call)) for call in calls]
     guarded = next(watchers_of(agent, "tool"), None) is not None
-    order = waits_for(reaches, guarded=guarded)
+    order = waits_for(reaches(asked_for, seated=bool(agent.listeners)), guarded=guarded)
     over = [asyncio.Event() for _ in calls]
     asked = [asyncio.Event() for _ in calls]
     limit = asyncio.Semaphore(agent.pool.parallel)
