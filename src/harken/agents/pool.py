@@ -23,7 +23,7 @@ from .entries import usable
 from .hooks import Hook
 from .limits import Ledger, Used
 from .mcp import Connections
-from .models import Model, Reply, Request, Retries, Usage, checked, open_model
+from .models import OPENERS, Model, Reply, Request, Retries, Usage, checked, open_model
 from .reviving import Reviving
 from .settings import Settings
 from .side_by_side import PARALLEL
@@ -180,7 +180,8 @@ class AgentPool:
     def model(self, name: str) -> Model:
         """A model by name, opened once."""
         if name not in self.models:
-            self.models[name] = open_model(name, near=Path(self.session.path).parent)
+            openers = self.session.extensions.get(OPENERS)
+            self.models[name] = open_model(name, near=Path(self.session.path).parent, openers=openers)
         return self.models[name]
 
     async def ask(self, agent: Agent, request: Request) -> Reply:

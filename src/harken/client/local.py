@@ -7,6 +7,7 @@ from harken.errors import BadRequest
 _THERE = "run it where the store lies, with `harken.open(PATH)` or `harken --store PATH`"
 
 NEEDS_STORE: dict[str, str] = {
+    "agent": f"it begins in a session's log that is kept as it is written; {_THERE}",
     "backup": f"the copy is a file beside the store; {_THERE}",
     "chat": f"it writes a session's log and keeps it open; {_THERE}",
     "current_context": "it asks a run on this machine; `harken current-context` needs no store",

@@ -43,6 +43,7 @@ REPO = PLAIN | {
         "give a list of paths", (str, bytes, os.PathLike, Iterable), _PATH.paths, each=_PATH
     ),
     "SessionOrFile": _SESSION,
+    "Session": ArgumentKind("give a session that is open", (Hashable,)),  # to load what one is would take too long
     "Sequence[Rule]": ArgumentKind("give a list of rules of `harken.secrets`", (list, tuple), each=_RULE),
     "Sequence[Rule] | None": ArgumentKind("give a list of rules, or None", (list, tuple, NoneType), each=_RULE),
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),

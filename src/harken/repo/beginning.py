@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import orjson
 
 from harken import formats, ids
 from harken.clock import format_instant
@@ -46,16 +48,29 @@ class LogBeginning(msgspec.Struct, frozen=True, kw_only=True):
 
 def beginning(store: Store, source: Commit, *, time: int, language_model: str = "") -> LogBeginning:
     """The first lines of a log that goes on from the commit, with the model that its agent speaks with."""
-    made = materialize(store, source, format="events-v1")
-    carried = list(_carried(decode_events(made.bytes), source.short))
-    check_said(source, carried)
+    carried, losses = carry(store, source)
     created = AgentCreated(
         message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time, language_model=language_model
     )
     written = formats.get(LOG_FORMAT).write([created, *carried])
     records = {event.message_id or id(event) for event in carried}
     data = _signed(created, source, written.data.partition(b"\n")[2])
-    return LogBeginning(data=data, messages=len(records), losses=(*made.losses, *written.losses))
+    return LogBeginning(data=data, messages=len(records), losses=(*losses, *written.losses))
+
+
+def carry(store: Store, source: Commit) -> tuple[list[Event], tuple[Loss, ...]]:
+    """What goes along of the conversation at a commit, and what could not be read."""
+    made = materialize(store, source, format="events-v1")
+    found = list(_carried(decode_events(made.bytes), source.short))
+    check_said(source, found)
+    return found, made.losses
+
+
+def transcript(store: Store, source: Commit) -> list[dict[str, Any]]:
+    """The conversation at a commit as entries to begin with; their ids would mean something else in another log."""
+    lines = formats.get(LOG_FORMAT).write(carry(store, source)[0]).data.splitlines()
+    entries = (one for one in map(orjson.loads, lines) if one.get("event_type") == "transcript_entry")
+    return [{key: value for key, value in one.items() if key != "message_id"} for one in entries]
 
 
 def _signed(created: AgentCreated, source: Commit, rest: bytes) -> bytes:

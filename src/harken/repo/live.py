@@ -18,14 +18,15 @@ from .beginning import LogBeginning, beginning, remember, source_of, write_begin
 
 if TYPE_CHECKING:
     from .repo import Repo
+    from .voices import RuntimeModel, RuntimeUse
 
 
 class KeptSession(Session):
     """A session log that is kept line by line, with a chain of commits for each of its agents.
 
     With `start` it is a new log that begins with the conversation at that commit, for an agent that speaks with the
-    `language_model`. A log that is opened again is read
-    once, and what the store does not have of it yet is made up for."""
+    `language_model`. With `runtimes` agents may have runtimes as their models (`runtime:claude-code`). A log that is
+    opened again is read once, and what the store does not have of it yet is made up for."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class KeptSession(Session):
         frequency: str = "turn",
         principal: str = "",
         on_warning: context.tracker.Warn | None = None,
+        runtimes: RuntimeUse | None = None,
         **options: Any,
     ) -> None:
         self.tracker: SessionTracker | None = None
@@ -52,6 +54,8 @@ class KeptSession(Session):
         )
         """What was carried over from the commit it starts from."""
         super().__init__(path, **options)
+        self._runtimes = runtimes
+        self.extensions["models"] = {"runtime": self._voice}
         self._keep()
         self.observers.insert(0, self._keep)
 
@@ -89,6 +93,12 @@ class KeptSession(Session):
                 self.tracker = self._track(self._chosen_id or session_name(self.path, lines))
             self.tracker.feed(lines)
 
+    def _voice(self, runtime: str) -> RuntimeModel:
+        """A runtime that speaks for agents of this session."""
+        from .voices import RuntimeModel
+
+        return RuntimeModel(self._repo, self, runtime, self._runtimes)
+
     def _track(self, name: str) -> SessionTracker:
         return SessionTracker(
             self._repo,
@@ -100,7 +110,7 @@ class KeptSession(Session):
 
 
 SETTINGS = (
-    *("session_id", "language_model", "frequency", "principal", "on_warning"),
+    *("session_id", "language_model", "frequency", "principal", "on_warning", "runtimes"),
     *(name for name in signature(Session).parameters if name != "file"),
 )
 """The keywords that a kept session takes beside where it starts."""

@@ -50,6 +50,7 @@ from .looking import bytes_of, events_of, view_of
 from .naming import Naming
 from .numbers import Counted
 from .principals import Principals
+from .starting import Starting
 from .summarizing import Summarizing
 from .summing_up import ask_for_summary, shortening
 from .upkeep import Upkeep
@@ -68,7 +69,7 @@ _STOPS = ("compaction", "root")
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, resume=LESS, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing):
+class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing, Starting):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -314,7 +315,7 @@ class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summariz
     def session(self, path: str | os.PathLike[str], *, start: Ref | None = None, **settings: Any) -> KeptSession:
         """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
         conversation at that commit, for an agent with that `language_model`. Other `settings` are `session_id`,
-        `frequency`, `principal`, `on_warning`, and those of `Session`."""
+        `frequency`, `principal`, `on_warning`, `runtimes`, and those of `Session`."""
         from .live import SETTINGS, KeptSession
 
         _check_keywords("session", settings, SETTINGS)

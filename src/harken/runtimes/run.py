@@ -79,6 +79,10 @@ class RunOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Is told what was written for the runtime to continue, before it starts."""
     stdin: int | None = None
     """A descriptor whose bytes go to the runtime; without one its stdin is empty."""
+    stderr: int | None = None
+    """A descriptor that takes its stderr; without one it is ours."""
+    started: Callable[[int], None] = lambda child: None
+    """Is told the process of the runtime, which leads a group of its own."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +180,7 @@ class _Run:
         self._display = Display(self._launch.shown, plan.show, out=output.show, note=output.note)
         self._is_more = self._launch.more_lines()
         self._hides_more = not plan.wants_more and not self._launch.more.keys() & request.environ.keys()
-        self._stdin = output.stdin
+        self._stdin, self._stderr, self._started_as = output.stdin, output.stderr, output.started
         self._now = now
         self._lines = LineSplitter()
         self._piped: PipedInput | None = None
@@ -196,6 +200,7 @@ class _Run:
             with SignalForwarder() as signals, self._start(program, env) as child:
                 self._child = child
                 signals.forward_to(child.pid)
+                self._started_as(child.pid)
                 self._attend(child, server)
                 status = child.wait()
         except BaseException:
@@ -220,6 +225,7 @@ class _Run:
                 [program, *self._plan.arguments],
                 stdin=subprocess.DEVNULL if self._stdin is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=self._stderr,
                 env=env,
                 cwd=self._request.cwd,
                 process_group=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harken.errors import BadRequest
@@ -31,11 +32,23 @@ DEFAULT_MODEL = "demo"
 """Needs no key and no network, and says that it is only a script."""
 
 
-def open_model(name: str, *, near: Path | None = None) -> Model:
+Openers = Mapping[str, Callable[[str], Model]]
+"""Kinds of models that somebody else brings along: by what stands before the colon, from what stands behind it."""
+OPENERS = "models"
+"""The extension of a session that has them."""
+
+
+def open_model(name: str, *, near: Path | None = None, openers: Openers | None = None) -> Model:
     """The model of this name. A file that is not found from here is looked for in the folder `near` as well."""
     kind, colon, rest = name.partition(":")
     if name == DEFAULT_MODEL:
         return ScriptedModel(DEMO, name=DEFAULT_MODEL)
+    if colon and openers and kind in openers:
+        return openers[kind](rest)
+    if colon and kind == "runtime":
+        raise BadRequest(
+            f"{name} is started for a session that a store keeps", hint="open it with repo.session(path, runtimes=…)"
+        )
     if colon and kind == "scripted":
         return load_script(_locate(rest, near), name=name)
     if colon and kind == "replay":
@@ -54,6 +67,7 @@ def _locate(text: str, near: Path | None) -> Path:
 
 __all__ = [
     "DEFAULT_MODEL",
+    "OPENERS",
     "Gauge",
     "LiteLLMModel",
     "Message",

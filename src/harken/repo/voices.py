@@ -1,0 +1,173 @@
+"""Runtimes that speak for native agents: `runtime:claude-code` and `runtime:codex` as language models.
+
+The log says which session of the runtime has spoken for an agent, and which commit holds what it knew then. A turn of
+the runtime is logged when it begins, and when it is over before its answer goes anywhere. So after a crash a turn that
+was over is not played again, and one that was not is begun anew from the commit before it, in a session of its own.
+Whatever else the transcript holds that the runtime has not said or heard (another model spoke before, or the
+oldest turns were folded) is written for it as a conversation to go on from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import orjson
+
+from harken import runtimes
+from harken.agents import AgentPool, ModelError, Reply, Request
+from harken.errors import BadRequest, HarkenError
+from harken.events import System
+from harken.runtimes import Environment
+from harken.runtimes.as_model import Part, Played, Stage, Told, check, digest, play, take_apart
+
+from .running import socket_folder
+
+if TYPE_CHECKING:
+    from .live import KeptSession
+    from .repo import Repo
+
+RUNTIME_TURN = "runtime_turn"
+CHAT = "openai-chat-v1"
+
+
+class RuntimeUse(msgspec.Struct, frozen=True, kw_only=True):
+    """That runtimes may speak for agents of a session, and how they are started."""
+
+    environ: Environment
+    """What they are started with."""
+    cwd: Path
+    """The folder they work in."""
+    arguments: Mapping[str, tuple[str, ...]] = {}
+    """Arguments of their own, by runtime, such as which tools they may use."""
+
+
+class RuntimeTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the log has of a turn of a runtime."""
+
+    runtime: str
+    asked: str
+    """What the messages it was asked with are known by again."""
+    session: str = ""
+    """The runtime's own session; empty while the turn goes on."""
+    commit: str = ""
+    """The commit that holds what it knows now."""
+    stands: str = ""
+    """What the conversation with its answer is known by again."""
+    text: str = ""
+    """Its answer."""
+
+
+class RuntimeModel:
+    """A runtime as a language model, for the agents of one session."""
+
+    def __init__(self, repo: Repo, session: KeptSession, runtime: str, use: RuntimeUse | None) -> None:
+        self._runtime = runtimes.get(runtime)
+        check(self._runtime)
+        if use is None:
+            raise BadRequest(
+                f"nobody has said that {self._runtime.label} may be started for this session",
+                hint="open it with repo.session(path, runtimes=RuntimeUse(environ=…, cwd=…))",
+            )
+        self._repo, self._session, self._use = repo, session, use
+
+    @property
+    def name(self) -> str:
+        """The name that opens it again."""
+        return f"runtime:{self._runtime.name}"
+
+    async def complete(self, request: Request) -> Reply:
+        """What the runtime answers to what the agent was told since its last message."""
+        if request.purpose:
+            raise ModelError(f"{self._runtime.label} is not asked for summaries of others", hint="give the summary")
+        asked, told = digest(request.messages), take_apart(request.messages)
+        known, is_open = self._known(request.agent_id)
+        if known is not None and known.asked == asked:
+            return Reply(content=known.text)
+        try:
+            part = self._part(request, told, known, is_open)
+        except HarkenError as problem:
+            raise ModelError(str(problem), hint=problem.hint or "") from problem
+        self._note(request.agent_id, RuntimeTurn(runtime=self._runtime.name, asked=asked))
+        try:
+            played = await self._played(part)
+        except HarkenError as problem:
+            raise ModelError(str(problem), hint=problem.hint or "") from problem
+        if played.status or not played.session:
+            raise ModelError(
+                f"{self._runtime.label} ended with {played.status}: {played.trouble or played.text}"[:2000]
+            )
+        self._note(request.agent_id, self._over(asked, told, played))
+        return Reply(content=played.text)
+
+    def _known(self, agent_id: str) -> tuple[RuntimeTurn | None, bool]:
+        """The last turn of this runtime for an agent that was over, and whether another was begun since."""
+        known, is_open = None, False
+        for data in self._session.records_of([agent_id]):
+            if data.get("event_type") != "system" or data.get("subtype") != RUNTIME_TURN:
+                continue
+            try:
+                turn = msgspec.convert(data.get("metadata"), RuntimeTurn)
+            except msgspec.ValidationError:  # no line of ours
+                continue
+            is_open = not turn.session
+            if turn.session and turn.runtime == self._runtime.name:
+                known = turn
+        return known, is_open
+
+    def _part(self, request: Request, told: Told, known: RuntimeTurn | None, is_open: bool) -> Part:
+        """What the runtime is to do: go on with its session, from a commit, or begin."""
+        session, source = "", None
+        is_its_own = known is not None and known.stands == digest(told.past)
+        if known is not None and is_its_own and not is_open:
+            session = known.session
+        elif known is not None and is_its_own and known.commit:
+            source = self._repo.commit(known.commit)  # a turn that was cut off is none of what it knows
+        elif told.past:
+            source = self._repo.checkpoint(orjson.dumps(told.past), format=CHAT)
+        return Part(
+            runtime=self._runtime,
+            told=told,
+            environ=self._use.environ,
+            cwd=Path(self._use.cwd),
+            socket_folder=socket_folder(self._use.environ),
+            arguments=tuple(self._use.arguments.get(self._runtime.name, ())),
+            session=session,
+            source=source,
+            thread_id=f"{self._session.session_id}/{request.agent_id}",
+            machine=self._repo.machine,
+        )
+
+    async def _played(self, part: Part) -> Played:
+        """The runtime's turn, in a thread; whoever gives it up ends the program."""
+        stage = Stage()
+        playing = asyncio.ensure_future(asyncio.to_thread(play, self._repo.store, part, stage, now=self._repo.clock))
+        try:
+            return await asyncio.shield(playing)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(stage.end)
+            await asyncio.gather(playing, return_exceptions=True)
+            raise
+
+    def _over(self, asked: str, told: Told, played: Played) -> RuntimeTurn:
+        now = [*told.past, *told.heard, {"role": "assistant", "content": played.text}]
+        row = self._repo.store.find_session(played.session)
+        stand = row.stand if row is not None else ""
+        return RuntimeTurn(
+            runtime=self._runtime.name,
+            asked=asked,
+            session=played.session,
+            commit=stand or (self._repo.commit(played.context_id).id if played.context_id else ""),
+            stands=digest(now),
+            text=played.text,
+        )
+
+    def _note(self, agent_id: str, turn: RuntimeTurn) -> None:
+        agent = AgentPool.of(self._session).get(agent_id)
+        data = msgspec.json.encode(turn)
+        self._session.append(
+            [System(agent_id=agent_id, subtype=RUNTIME_TURN, metadata=data, cause=agent.last_message_id())]
+        )

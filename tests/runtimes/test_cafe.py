@@ -1,0 +1,162 @@
+"""Native agents whose model is the real program: Jill is Claude Code, Jack is Codex."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken import Session, SessionViewer
+from support import cafe_worker
+from support.lab import Lab
+from support.scripted_model import Call, Hold, Say
+from support.wire import anthropic_items, responses_items
+
+pytestmark = pytest.mark.runtimes
+
+SAID = [("Jill", "I am Jill."), ("Jack", "I am Jack."), ("Jill", "Tea, please."), ("Jack", "Coffee.")]
+
+
+def command(lab: Lab) -> list[str]:
+    return [sys.executable, cafe_worker.__file__, str(lab.folder / "store.db"), str(log(lab)), str(lab.work)]
+
+
+def log(lab: Lab) -> Path:
+    return lab.folder / "café.jsonl"
+
+
+def speak(lab: Lab, *lines: tuple[str, str]) -> None:
+    """What the models behind the two programs say, in the order in which they are asked."""
+    lab.model.play(*([Say(words)] for _, words in lines))
+
+
+def turns(lab: Lab) -> list[dict[str, Any]]:
+    with Session.load(log(lab), readonly=True) as session:
+        return [data["metadata"] for data in session.records() if data.get("subtype") == "runtime_turn"]
+
+
+def spoken(lab: Lab) -> list[tuple[str, str]]:
+    viewer = SessionViewer(log(lab))
+    names = viewer.list_agents()
+    with Session.load(log(lab), readonly=True) as session:
+        entries = [data for data in session.records() if data.get("role") == "assistant" and data.get("content")]
+    return [(names[one["agent_id"]], one["content"]) for one in entries if names[one["agent_id"]] in ("Jack", "Jill")]
+
+
+def still_there(lab: Lab) -> list[int]:
+    """The processes that the laboratory's programs have left behind."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            environ = (folder / "environ").read_bytes() if folder.name.isdigit() else b""
+        except OSError:
+            continue
+        if str(lab.home).encode() in environ:
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until_gone(lab: Lab) -> list[int]:
+    latest = time.monotonic() + 15
+    while (left := still_there(lab)) and time.monotonic() < latest:
+        time.sleep(0.2)
+    return left
+
+
+def check_views(lab: Lab) -> None:
+    """Everything answers as for native agents."""
+    viewer = SessionViewer(log(lab))
+    names = {name: agent for agent, name in viewer.list_agents().items()}
+    assert SAID == spoken(lab)
+    with Session.load(log(lab), readonly=True) as session:
+        (tea,) = [data for data in session.records() if data.get("content") == "Tea, please."]
+    assert {"Jack"} == {viewer.name(line["agent_id"]) for line in viewer.who_heard(tea["message_id"])} - {"root"}
+    assert viewer.knows(names["Jack"], "Tea, please.")["knows"]
+    assert not viewer.knows(names["Jill"], "You are Jack.")["knows"]
+    perspective = [line["content"] for line in viewer.perspective([names["Jill"]]) if line.get("content")]
+    assert perspective.index("[Jack]: I am Jack.") < perspective.index("Tea, please.")
+    assert "[Jack]: Coffee." in perspective
+
+
+def test_jill_is_claude_code_and_jack_is_codex(lab: Lab) -> None:
+    speak(lab, *SAID)
+    done = lab.run(*command(lab))
+    assert (0, "They have met.\n") == (done.code, done.out), done.err
+
+    check_views(lab)
+    assert 8 == len(turns(lab))
+    over = [turn for turn in turns(lab) if turn.get("session")]
+    jill, jack = (sorted({turn["session"] for turn in over[place::2]}) for place in (0, 1))
+    assert [[path.stem for path in lab.claude_sessions()]] == [jill]
+    assert 1 == len(jack) == len(lab.codex_sessions())
+    # Each program knows the conversation as its agent does.
+    asked = {"claude": [], "codex": []}
+    for request in lab.model.requests:
+        if request.kind == "main":
+            asked["codex" if "input" in request.body else "claude"].append(request.body)
+    heard = [(item.kind, item.text) for item in anthropic_items(asked["claude"][-1])]
+    assert [
+        ("user", "You meet in a café."),
+        ("assistant", "I am Jill."),
+        ("user", "[Jack]: I am Jack."),
+    ] == heard
+    heard = [(item.kind, item.text) for item in responses_items(asked["codex"][-1])]
+    assert [
+        ("user", "You meet in a café.\n\n[Jill]: I am Jill."),
+        ("assistant", "I am Jack."),
+        ("user", "[Jill]: Tea, please."),
+    ] == heard
+    assert "You are Jill." in str(asked["claude"][-1]["system"])
+    assert "You are Jack." in str(asked["codex"][-1])
+    # Their own chains are in the store, and say for whom they spoke.
+    with harken.open(lab.folder / "store.db") as repo:
+        rows = {row.session: row for row in repo.sessions()}
+        (café,) = [row.session for row in rows.values() if row.runtime == "harken" and not row.agent]
+        for session, agent, runtime in ((jill[0], "agent_002", "claude-code"), (jack[0], "agent_003", "codex")):
+            assert runtime == rows[session].runtime
+            assert f"{café}/{agent}" == repo.commit(f"live/{session}").thread_id
+        assert repo.commit(over[-1]["commit"])
+    assert [] == wait_until_gone(lab)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_killed_while_a_program_speaks_it_resumes_to_the_same_end(lab: Lab, turn: int) -> None:
+    hold = Hold(threading.Event(), after=0)
+    speak(lab, *SAID[:turn])
+    lab.model.play([Say("What nobody hears."), hold])
+    worker = subprocess.Popen(
+        lab.namespace.command(command(lab)), env=lab.environment, cwd=lab.work, start_new_session=True
+    )
+    try:
+        assert hold.reached.wait(60)
+    finally:
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait(10)
+    assert SAID[:turn] == spoken(lab)
+    assert [] == wait_until_gone(lab)  # though the model has not said a word yet
+    hold.gate.set()
+
+    speak(lab, *SAID[turn:])
+    done = lab.run(*command(lab))
+    assert (0, "They have met.\n") == (done.code, done.out), done.err
+    check_views(lab)
+    bodies = [request.body for request in lab.model.requests if request.kind == "main"]
+    assert "What nobody hears." not in str(bodies[-1])
+    assert [] == wait_until_gone(lab)
+
+
+def test_a_program_may_use_its_own_tools_before_it_answers(lab: Lab) -> None:
+    shell = Call("Bash", {"command": "echo tea", "description": "look"})
+    lab.model.play([Say("Let me look."), shell], [Say("I am Jill.")])
+    speak(lab, *SAID[1:])
+    done = lab.run(*command(lab))
+    assert (0, "They have met.\n") == (done.code, done.out), done.err
+    check_views(lab)
