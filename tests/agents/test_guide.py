@@ -65,6 +65,21 @@ def test_what_people_know_from_elsewhere_has_a_name_here() -> None:
     assert named <= ours | {"spawn", "resume", "compact", "used", "discuss", "task"}
 
 
+def test_the_code_for_those_who_come_from_elsewhere_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/guides/coming-from.md").read_text()
+    names: dict[str, Any] = {"__name__": "guide"}
+
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "coming-from.md", "exec"), names)
+
+    expected = ["It rains.", "Since this morning.", "They have a motto.", "accuracy 100%"]
+    assert expected == capsys.readouterr().out.splitlines()
+    assert "The session is closed." == names["chair"].transcript[-1]["content"]
+
+
 def test_it_counts_the_demonstrations() -> None:
     examples = Path(__file__).parents[2] / "examples"
     found = [path for path in examples.glob("*.py") if path.stem not in {"stage", "show"}]
