@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self
 
@@ -276,3 +276,26 @@ def _minus(one: int | None, other: int | None) -> int | None:
 
 def _plus(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)
+
+
+_SPEAKING = frozenset({"prompt", "response", "tool_call"})
+_SPOKEN = _SPEAKING | {"tool_result", "thinking"}
+
+
+def speaker_of(events: Iterable[Event]) -> str:
+    """The agent that is heard or spoken to first."""
+    return next((event.agent_id for event in events if event.kind in _SPEAKING), "")
+
+
+def of_one_agent(events: Sequence[Event]) -> tuple[Sequence[Event], int]:
+    """The events without what other agents than the first heard and said, and how many these are."""
+    whose = speaker_of(events)
+    kept = [event for event in events if event.agent_id == whose or not _is_said_to_somebody(event)]
+    return kept, len(events) - len(kept)
+
+
+def _is_said_to_somebody(event: Event) -> bool:
+    """Whether an event is part of one agent's conversation: its words, or the instructions that it was given."""
+    if event.kind == "system":
+        return getattr(event, "subtype", "") == "instructions" and bool(event.agent_id)
+    return event.kind in _SPOKEN

@@ -55,11 +55,8 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     @classmethod
     def of(cls, metric: Metric) -> RequestUsage:
         """What a metric of one request says."""
-        scope, tokens = metric.scope, metric.tokens.possible
-        return cls(
-            tokens.input, tokens.output, tokens.cache_read, tokens.cache_write, metric.model, metric.cost_usd,
-            scope == EMBEDDED, scope == AGENT, scope == SEVERAL,
-        )  # fmt: skip
+        used, scope = msgspec.structs.astuple(metric.tokens.possible), metric.scope
+        return cls(*(*used, metric.model, metric.cost_usd, scope == EMBEDDED, scope == AGENT, scope == SEVERAL))
 
     @property
     def tokens(self) -> Tokens:

@@ -11,9 +11,9 @@ from typing import Any
 
 from harken.errors import BadRecord
 from harken.events import Event, Output, System
-from harken.events.base import clean
+from harken.events.base import clean, of_one_agent
 
-from .base import Format, Written, of_one_agent
+from .base import Format, Written
 from .claude_code.records import by_text
 from .kit.anthropic import BLOCKS, Block, assistant_event, user_events
 from .kit.anthropic_writing import Said, arrange

@@ -390,21 +390,3 @@ def characters(event: Event) -> int:
         case System() | Error():
             return len(event.message)
     return 0
-
-
-def speaker_of(events: Iterable[Event]) -> str:
-    """The agent that is heard or spoken to first."""
-    return next((event.agent_id for event in events if isinstance(event, Prompt | Response | ToolCall)), "")
-
-
-def of_one_agent(events: Sequence[Event]) -> tuple[Sequence[Event], int]:
-    """The events without what other agents than the first heard and said, and how many these are."""
-    whose = speaker_of(events)
-    kept = [event for event in events if event.agent_id == whose or not _is_of_another(event)]
-    return kept, len(events) - len(kept)
-
-
-def _is_of_another(event: Event) -> bool:
-    if isinstance(event, System):
-        return event.subtype == "instructions" and bool(event.agent_id)
-    return isinstance(event, Prompt | Response | ToolCall | ToolResult | Thinking)

@@ -121,9 +121,10 @@ class Stage:
             if self._is_over:
                 _signal(child, signal.SIGKILL)
                 return
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-        words = ["/bin/sh", "-c", GUARD, "sh", str(child), str(int(PATIENCE))]
-        self._guard = subprocess.Popen(words, stdin=subprocess.PIPE, **quiet)
+        words, nowhere = ["/bin/sh", "-c", GUARD, "sh", str(child), str(int(PATIENCE))], subprocess.DEVNULL
+        self._guard = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
 
     def end(self) -> None:
         """End the program, with whatever it has started, and wait for it."""

@@ -13,9 +13,9 @@ import msgspec
 import orjson
 
 from harken.events import Error, Event, Image, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import split_parts
+from harken.events.base import of_one_agent, split_parts
 from harken.events.messages import is_redacted
-from harken.formats.base import Loss, of_one_agent
+from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
 from .openai import OTHER_AGENTS, WHY_OTHERS, is_openai

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, split_parts
-from harken.formats.base import Loss, of_one_agent
+from harken.events.base import clean, of_one_agent, split_parts
+from harken.formats.base import Loss
 
 from .anthropic import PDF
 from .jsonl import Record, parse
