@@ -160,3 +160,51 @@ def test_a_program_may_use_its_own_tools_before_it_answers(lab: Lab) -> None:
     done = lab.run(*command(lab))
     assert (0, "They have met.\n") == (done.code, done.out), done.err
     check_views(lab)
+
+
+MIXED = """
+import asyncio, os, sys
+from pathlib import Path
+import harken
+from harken.agents import ScriptedModel
+from harken.repo.voices import RuntimeUse
+sys.path.insert(0, sys.argv[4])
+from support.cafe_worker import FREE
+
+use = RuntimeUse(environ=dict(os.environ), cwd=Path(sys.argv[3]), arguments=FREE)
+with harken.open(sys.argv[1]) as repo, repo.session(sys.argv[2], runtimes=use) as session:
+    root, _ = harken.load_session(session, name="root")
+    root.language_model = ScriptedModel({"agents": {"root": ["A scripted word."]}})
+    for text, model in [("One?", ""), ("Two?", "claude-code"), ("Three?", "codex"), ("Four?", "claude-code")]:
+        if model:
+            root.language_model = f"runtime:{model}"
+        root.harken(text)
+        print(asyncio.run(root.response()))
+    (row,) = [row for row in repo.sessions() if row.runtime == "codex"]
+    heir = repo.agent(row.session, session=session, name="Heir", language_model="runtime:claude-code")
+    heir.harken("Five?")
+    print(asyncio.run(heir.response()))
+"""
+
+
+def test_an_agent_may_change_its_model_and_each_program_knows_what_was_said_before(lab: Lab) -> None:
+    lab.model.play([Say("Claude, two.")], [Say("Codex, three.")], [Say("Claude, four.")], [Say("Heir, five.")])
+    tests = str(Path(cafe_worker.__file__).parents[1])
+    words = [str(lab.folder / "store.db"), str(log(lab)), str(lab.work), tests]
+    done = lab.run(sys.executable, "-c", MIXED, *words)
+    said = ["A scripted word.", "Claude, two.", "Codex, three.", "Claude, four.", "Heir, five."]
+    assert (0, said) == (done.code, done.out.splitlines()), done.err
+
+    two, three, four, five = (request.body for request in lab.model.requests if request.kind == "main")
+    before = [("user", "One?"), ("assistant", "A scripted word."), ("user", "Two?"), ("assistant", "Claude, two.")]
+    before += [("user", "Three?"), ("assistant", "Codex, three."), ("user", "Four?")]
+    assert before[:3] == _words(anthropic_items(two))
+    assert before[:5] == _words(responses_items(three))
+    assert before == _words(anthropic_items(four))
+    assert [*before[:6], ("user", "Five?")] == _words(anthropic_items(five))
+    assert [] == wait_until_gone(lab)
+
+
+def _words(items: Any) -> list[tuple[str, str]]:
+    """What was said; not what Codex tells its model of the place it works in."""
+    return [(item.kind, item.text) for item in items if not item.text.startswith("<environment_context>")]

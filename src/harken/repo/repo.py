@@ -313,8 +313,8 @@ class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summariz
     # -- live sessions -----------------------------------------------------------------------------------------
 
     def session(self, path: str | os.PathLike[str], *, start: Ref | None = None, **settings: Any) -> KeptSession:
-        """A session log whose agents are checkpointed as they speak; with `start` a new one that begins with the context of
-        that commit. `settings`: `session_id`, `frequency`, `principal`, `on_warning`, `runtimes`, those of `Session`."""
+        """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
+        conversation at that commit. `settings` are those of `KeptSession`, and of `Session`."""
         from .live import SETTINGS, KeptSession
 
         _check_keywords("session", settings, SETTINGS)

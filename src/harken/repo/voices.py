@@ -22,7 +22,7 @@ from harken.agents import AgentPool, ModelError, Reply, Request
 from harken.errors import BadRequest, HarkenError
 from harken.events import System
 from harken.runtimes import Environment
-from harken.runtimes.as_model import Part, Played, Stage, Told, check, digest, play, take_apart
+from harken.runtimes.as_model import Played, RuntimePart, RuntimePrompt, Stage, check, digest, play, take_apart
 
 from .running import socket_folder
 
@@ -118,7 +118,7 @@ class RuntimeModel:
                 known = turn
         return known, is_open
 
-    def _part(self, request: Request, told: Told, known: RuntimeTurn | None, is_open: bool) -> Part:
+    def _part(self, request: Request, told: RuntimePrompt, known: RuntimeTurn | None, is_open: bool) -> RuntimePart:
         """What the runtime is to do: go on with its session, from a commit, or begin."""
         session, source = "", None
         is_its_own = known is not None and known.stands == digest(told.past)
@@ -128,7 +128,7 @@ class RuntimeModel:
             source = self._repo.commit(known.commit)  # a turn that was cut off is none of what it knows
         elif told.past:
             source = self._repo.checkpoint(orjson.dumps(told.past), format=CHAT)
-        return Part(
+        return RuntimePart(
             runtime=self._runtime,
             told=told,
             environ=self._use.environ,
@@ -141,7 +141,7 @@ class RuntimeModel:
             machine=self._repo.machine,
         )
 
-    async def _played(self, part: Part) -> Played:
+    async def _played(self, part: RuntimePart) -> Played:
         """The runtime's turn, in a thread; whoever gives it up ends the program."""
         stage = Stage()
         playing = asyncio.ensure_future(asyncio.to_thread(play, self._repo.store, part, stage, now=self._repo.clock))
@@ -152,7 +152,7 @@ class RuntimeModel:
             await asyncio.gather(playing, return_exceptions=True)
             raise
 
-    def _over(self, asked: str, told: Told, played: Played) -> RuntimeTurn:
+    def _over(self, asked: str, told: RuntimePrompt, played: Played) -> RuntimeTurn:
         now = [*told.past, *told.heard, {"role": "assistant", "content": played.text}]
         row = self._repo.store.find_session(played.session)
         stand = row.stand if row is not None else ""

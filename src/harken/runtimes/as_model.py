@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +21,17 @@ from harken import clock, ids
 from harken.errors import BadRequest
 from harken.store import Commit, Store
 
-from .base import Environment, Runtime, Template
+from .base import Answering, Environment, Runtime, Template, get, names
 from .live import RunFacts
 from .run import RunOutput, RunPlan, run
 
-WORDS: dict[str, Callable[[str], tuple[str, ...]]] = {
-    "claude-code": lambda session: ("-p", *(("--resume", session) if session else ())),
-    "codex": lambda session: ("exec", *(("resume", session) if session else ()), "-"),
-}
-"""How each program is told to answer what it reads, in a new session or going on with one."""
 COMMANDS = ("/", "!", "#")
 """What a program would take for an order to itself at the beginning of what it is told."""
 PATIENCE = 5.0
 """Seconds that a program has to end in when it is told to."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimePrompt(msgspec.Struct, frozen=True, kw_only=True):
     """A request taken apart."""
 
     instructions: str
@@ -48,12 +43,12 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The words of that, for the program to read."""
 
 
-def take_apart(messages: Sequence[dict[str, Any]]) -> Told:
+def take_apart(messages: Sequence[dict[str, Any]]) -> RuntimePrompt:
     """What a program is told, of messages as providers take them."""
     said = [message for message in messages if message.get("role") != "system"]
     end = max((place + 1 for place, one in enumerate(said) if one.get("role") in ("assistant", "tool")), default=0)
     prompt = "\n\n".join(_text(message) for message in said[end:]) or "Go on."
-    return Told(
+    return RuntimePrompt(
         instructions="\n\n".join(_text(message) for message in messages if message.get("role") == "system"),
         past=said[:end],
         heard=said[end:],
@@ -70,11 +65,11 @@ def digest(messages: Sequence[dict[str, Any]]) -> str:
     return ids.short_digest(msgspec.json.encode(list(messages)))
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimePart(msgspec.Struct, frozen=True, kw_only=True):
     """What a runtime is to say, and where."""
 
     runtime: Runtime
-    told: Told
+    told: RuntimePrompt
     environ: Environment
     cwd: Path
     socket_folder: Path
@@ -121,9 +116,12 @@ class Stage:
             if self._is_over:
                 _signal(child, signal.SIGKILL)
                 return
-        words, nowhere = ["/bin/sh", "-c", GUARD, "sh", str(child), str(int(PATIENCE))], subprocess.DEVNULL
         self._guard = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True
+            ["/bin/sh", "-c", GUARD, "sh", str(child), str(int(PATIENCE))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
 
     def end(self) -> None:
@@ -152,13 +150,16 @@ def _signal(child: int, number: int) -> None:
         pass
 
 
-def check(runtime: Runtime) -> None:
-    """Refuse a runtime that cannot speak for an agent."""
-    if runtime.name not in WORDS:
-        raise BadRequest(f"{runtime.name} cannot speak for an agent", hint="those that can: " + ", ".join(WORDS))
+def check(runtime: Runtime) -> Answering:
+    """With which words a runtime answers; refuses one that cannot speak for an agent."""
+    if runtime.launch is not None and runtime.launch.answers is not None:
+        return runtime.launch.answers
+    launchers = {name: get(name).launch for name in names()}
+    able = [name for name, launch in launchers.items() if launch is not None and launch.answers is not None]
+    raise BadRequest(f"{runtime.name} cannot speak for an agent", hint="those that can: " + ", ".join(able))
 
 
-def play(store: Store, part: Part, stage: Stage, *, now: clock.Clock = clock.now) -> Played:
+def play(store: Store, part: RuntimePart, stage: Stage, *, now: clock.Clock = clock.now) -> Played:
     """Let the program answer; what it did on the way is in the store."""
     shown, trouble = bytearray(), list[str]()
     template = Template(
@@ -169,7 +170,7 @@ def play(store: Store, part: Part, stage: Stage, *, now: clock.Clock = clock.now
     )
     plan = RunPlan(
         runtime=part.runtime,
-        words=WORDS[part.runtime.name](part.session),
+        words=tuple(check(part.runtime)(part.session)),
         environ=part.environ,
         cwd=part.cwd,
         socket_folder=part.socket_folder,

@@ -171,6 +171,10 @@ def prompt_then_stdin(prompt: str, piped: str) -> str:
     return f"{prompt}\n{piped}" if prompt and piped else prompt or piped
 
 
+Answering = Callable[[str], Sequence[str]]
+"""A session to go on with, or nothing, to the words with which a runtime answers what it reads from stdin."""
+
+
 class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """How the runtime is started under observation. The functions get each line of its output as the JSON object on
     it, or as an empty one."""
@@ -195,6 +199,8 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """Environment that makes it print more than it would, for the record; set unless the user has set it."""
     more_lines: Callable[[], Callable[[dict[str, Any]], bool]] = lambda: lambda line: False
     """For one run, a function that says of each line whether it is there only because of `more`, and not shown."""
+    answers: Answering | None = None
+    """How it speaks for somebody else's agent; None where it cannot."""
     full_prompt: Callable[[str, str], str] = prompt_then_stdin
     """The prompt as the runtime puts it together from its argument and what was piped in."""
     typed: Callable[[dict[str, Any]], str] = lambda line: ""

@@ -168,6 +168,7 @@ LAUNCH = Launcher(
     owner=_owner,
     shown=_shown,
     template=_template,
+    answers=lambda session: ["-p", *(["--resume", session] if session else [])],
     typed=_typed,
     told=_told,
     command=_command,

@@ -120,6 +120,7 @@ LAUNCH = Launcher(
     owner=_owner,
     shown=_shown,
     template=_template,
+    answers=lambda session: ["exec", *(["resume", session] if session else []), "-"],
     full_prompt=_full_prompt,
     command=_command,
     asking_session=lambda environ: environ.get("CODEX_THREAD_ID", ""),
