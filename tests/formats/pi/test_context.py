@@ -163,6 +163,13 @@ def test_a_result_that_hangs_from_its_call_follows_the_answer() -> None:
         [{"id": "a", "parentId": None, "type": "compaction", "firstKeptEntryId": {}, "summary": 3}],
         [{"type": "leaf", "id": "a", "parentId": None, "targetId": "a"}, {"id": "b", "parentId": "a"}],
         [{"id": "a", "message": {"role": "assistant", "content": [None, 3, {"type": []}], "usage": {"input": "x"}}}],
+        [
+            {"id": "a", "message": {"role": {"a": 1}, "content": "x"}},
+            {"id": "b", "message": {"role": [], "content": []}},
+        ],
+        [{"id": "a", "type": {}}, {"id": "b", "type": ["message"]}],
+        [{"message": {"role": {}, "content": []}}, {"type": {}}, {"type": "message", "message": {"role": []}}],
+        [{"id": "a", "message": {"role": "assistant", "stopReason": {}, "provider": "openclaw", "model": {}}}],
     ],
 )
 def test_what_no_program_writes_is_survived(entries: list[dict[str, Any]]) -> None:
@@ -175,6 +182,9 @@ def test_what_no_program_writes_is_survived(entries: list[dict[str, Any]]) -> No
     assert len(FORMAT.read(data)) >= len(entries)
     FORMAT.read_conversation(data)
     pi.rewrite(data, session_id="s", cwd="/x")
+    assert len(list(pi.record_names(data))) <= len(entries)
+    pi.shared_names(data)("a"), pi.unnamed_names(data)("a")
+    assert 0 <= pi.claim(PiSession().data + data, "x.jsonl").score
 
 
 @pytest.mark.parametrize(

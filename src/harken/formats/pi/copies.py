@@ -25,6 +25,7 @@ from .records import (
     id_of,
     iter_lines,
     message_of,
+    text_of,
 )
 
 TELLING = frozenset({MESSAGE, COMPACTION, BRANCH_SUMMARY, CUSTOM_MESSAGE})
@@ -45,7 +46,7 @@ def unnamed(record: Record) -> str:
     """The name of an entry without an id, and of what it becomes when it is given one."""
     told = {key: value for key, value in record.items() if key not in _ADDED}
     if (message := message_of(record)) is not None:
-        role = "custom" if message.get("role") in EXTENSION else message.get("role")
+        role = "custom" if text_of(message.get("role")) in EXTENSION else message.get("role")
         content = blocks_of(message.get("content"))
         told["message"] = {key: value for key, value in message.items() if key != "usage"}
         told["message"] |= {"role": role, "content": content}
@@ -55,7 +56,7 @@ def unnamed(record: Record) -> str:
 def record_names(data: bytes) -> Iterator[str]:
     """The names of the entries in some bytes, which a copy under another session shares."""
     for line in iter_lines(data):
-        if line.record is not None and line.record.get("type") in TELLING:
+        if line.record is not None and text_of(line.record.get("type")) in TELLING:
             yield copy_name(line.record)
 
 

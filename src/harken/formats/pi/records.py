@@ -207,7 +207,7 @@ def claim(head: bytes, path: str = "") -> Claim:
         return NO_CLAIM
     versioned = isinstance(header.get("version"), int)
     for record in records:
-        if record.get("type") not in KNOWN or not named(text_of(record.get("timestamp"))):
+        if text_of(record.get("type")) not in KNOWN or not named(text_of(record.get("timestamp"))):
             continue
         if "parentId" in record or not versioned:
             return Claim(score=SURE, reason=f"begins with a session's header, and a `{record['type']}` follows")

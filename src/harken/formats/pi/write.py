@@ -226,7 +226,7 @@ def _mended(record: Record, first_kept: str) -> Record:
     if message is None or record.get("type") != MESSAGE:
         return record
     mended = message
-    role = message.get("role")
+    role = text_of(message.get("role"))
     if role in EXTENSION and role != "custom":
         mended = {**message, "role": "custom"}
     elif role in (ASSISTANT, RESULT) and not isinstance(message.get("content"), list):
