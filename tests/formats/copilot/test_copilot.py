@@ -16,7 +16,7 @@ from harken.events import Event, Metric, Output, Prompt, Response, Thinking, Tok
 from harken.events.records import SessionRecord, by_record
 from harken.events.tally import Tally
 from harken.formats import get
-from harken.formats.copilot_cli import scan, side_chains
+from harken.formats.copilot_cli import rewrite, scan, side_chains
 from harken.repo import Repo
 from harken.runtimes.importer import Importer
 from harken.store.memory import MemoryStore
@@ -344,3 +344,15 @@ def test_whole_sessions_go_in_and_come_back(path: Path | None, tmp_path: Path) -
     assert 0 == main.opaque
     stands = COPILOT.context(data)
     assert COPILOT.context(stands) == stands
+
+
+@pytest.mark.parametrize("odd", [{}, [], {"a": 1}, 5, None])
+def test_a_line_that_hangs_from_nothing_is_hung_from_the_one_before_it(odd: Any) -> None:
+    session = CopilotSession()
+    before = session.prompt("Go on.")
+    session.prompt("And now?")
+    session.lines[-1] = json.dumps({**json.loads(session.lines[-1]), "parentId": odd}).encode() + b"\n"
+
+    written = rewrite(session.data, session_id="other", cwd="/x", time=0)
+
+    assert before == json.loads(written.splitlines()[-1])["parentId"]

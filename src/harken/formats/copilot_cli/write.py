@@ -152,7 +152,8 @@ def rewrite(data: bytes, *, session_id: str, cwd: str, time: int) -> bytes:
         if record is None or _begins(record):
             continue
         raw = data[line.start : line.end]
-        changed: Record = {} if record.get("parentId") in there else {"parentId": parent}
+        above = record.get("parentId")
+        changed: Record = {} if isinstance(above, str) and above in there else {"parentId": parent}
         if agent_of(record):
             record = {key: value for key, value in record.items() if key != "agentId"}
             changed.setdefault("parentId", parent)
