@@ -236,7 +236,8 @@ class _Version:
         if tip:
             whole = everything(store, store.get_commit(tip))
             format = formats.get(whole.format)
-            self.events, named = format.read_named(whole.bytes, is_delta=False)
+            together = format.named_reader
+            self.events, named = together(whole.bytes) if together is not None else (format.read(whole.bytes), None)
             own = _is_in_own_format(format, row.runtime)
             if own:
                 self.shared = _sharing(format, whole.bytes, _scope(row), named)

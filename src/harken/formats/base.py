@@ -152,16 +152,13 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     adopter: Callable[[Sequence[Event]], Written] | None = None
     """Writes what happened in another runtime, where that takes more than `writer` does."""
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
-    """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
-    those of one session alone: other sessions then have other records under them."""
-    named_reader: Callable[[bytes], tuple[Iterable[Event], Callable[[str], str]]] | None = None
-    """What `reader` and `shared_names` give, from one look at the bytes: needed only where to name records is to read
-    them. Not together with `delta_reader`."""
+    """From a record's name to what its copies in other sessions are called too; left out where names mean one alone."""
+    named_reader: Callable[[bytes], tuple[list[Event], Callable[[str], str]]] | None = None
+    """`reader` and `shared_names` in one, where to name records is to read them. Not together with `delta_reader`."""
     names_as: str = ""
     """The format in which a program goes on with a file of this one, under the same names; empty where none does."""
     unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None
-    """From a record's name or place to what `shared_names` calls the record where it has no name, or nothing. Left out
-    where no program names the records of an older file afterwards: then nobody looks for such."""
+    """From its name or place to what `shared_names` calls it unnamed; left out where no program names records later."""
     captured_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to that of the record of another program's session which was captured in it, as the index
     calls that one (its format, then its shared name); or nothing."""
@@ -186,13 +183,6 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def read_delta(self, data: bytes) -> list[Event]:
         """What a commit with these bytes adds to its chain: read one by one, deltas say what they say joined."""
         return self.read(data) if self.delta_reader is None else list(self.delta_reader(data))
-
-    def read_named(self, data: bytes, *, is_delta: bool = True) -> tuple[list[Event], Callable[[str], str] | None]:
-        """The events, and what `shared_names` would give where that comes with them."""
-        if self.named_reader is None:
-            return self.read_delta(data) if is_delta else self.read(data), None
-        events, names = self.named_reader(data)
-        return list(events), names
 
     def read_conversation(self, data: bytes) -> list[Event]:
         """The events of the conversation as it stands, in the order the model reads them."""

@@ -149,7 +149,8 @@ class Batch:
                 self._add_commit(commit, below, NO_ROWS)  # the chain below says all of it
                 return
             begin = None
-        events, shared = format.read_named(data)
+        together = format.named_reader
+        events, shared = together(data) if together is not None else (format.read_delta(data), None)
         if format.names_stored:
             events = list(named(format, events, begin))
         end = below.end if begin is None else begin + places(format, data)

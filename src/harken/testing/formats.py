@@ -145,10 +145,9 @@ class FormatContract:
         if self.format.named_reader is None or self.format.shared_names is None:
             return
 
-        events, named = self.format.read_named(source)
+        events, named = self.format.named_reader(source)
 
         assert self.format.read_delta(source) == events
-        assert named is not None
         shared = self.format.shared_names(source)
         assert [shared(event.message_id) for event in events] == [named(event.message_id) for event in events]
 

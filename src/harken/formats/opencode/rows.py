@@ -30,10 +30,10 @@ def read(data: bytes) -> Iterator[Event]:
     yield from _events(list(blocks(data)))
 
 
-def read_named(data: bytes) -> tuple[Iterator[Event], Callable[[str], str]]:
+def read_named(data: bytes) -> tuple[list[Event], Callable[[str], str]]:
     """Every event, and what copies of its records are called."""
     found = list(blocks(data))
-    return _events(found), _names(found)
+    return list(_events(found)), _names(found)
 
 
 def _events(found: Sequence[RowBlock]) -> Iterator[Event]:
