@@ -106,6 +106,55 @@ def test_an_answer_that_came_before_a_crash_is_not_asked_for_again(desk: Desk) -
         assert "Hello." == asyncio.run(root.resume())
 
 
+def test_a_log_cut_after_any_line_comes_to_the_same_end(desk: Desk) -> None:
+    """A turn that was over is taken from the log; one that was not begins anew, from the commit before it."""
+    desk.answers("Hello.")
+    root, session = desk.open()
+    with session:
+        for text in ("One?", "Two?"):
+            say(root, text)
+        expected = [(entry["role"], entry["content"]) for entry in root.transcript]
+    lines = desk.log.read_bytes().splitlines(keepends=True)
+    begun = {number for number, line in enumerate(lines) if b'"runtime_turn"' in line and b'"session"' not in line}
+    for cut in range(len(lines)):
+        desk.log.write_bytes(b"".join(lines[:cut]))
+        (desk.folder / "notes.json").unlink(missing_ok=True)
+
+        root, session = desk.open()
+        with session:
+            asyncio.run(root.resume())
+            if cut - 1 in begun:  # cut off: what the program's session holds of this turn is not gone on with
+                assert SESSION not in desk.notes["argv"], f"cut after line {cut}"
+            asked = [entry["content"] for entry in root.transcript if entry["role"] == "user"]
+            for text in ("One?", "Two?")[len(asked) :]:
+                say(root, text)
+            assert expected == [(entry["role"], entry["content"]) for entry in root.transcript], f"cut after {cut}"
+
+
+def test_what_was_heard_while_the_program_spoke_is_not_passed_over(desk: Desk) -> None:
+    go, begun = desk.folder / "go", desk.folder / "begun"
+    desk.steps({"stdin": True}, {"touch": str(begun)}, {"wait": str(go)}, init(), says("Hello."), result("Hello."))
+    root, session = desk.open()
+
+    async def whisper() -> None:
+        turn = asyncio.ensure_future(root.response())
+        while not begun.exists():
+            await asyncio.sleep(0.02)
+        root.harken("Psst.")
+        go.touch()
+        await turn
+
+    with session:
+        root.harken("Who are you?")
+        asyncio.run(whisper())
+        say(root, "And now?")
+        argv = desk.notes["argv"]
+        assert SESSION != argv[argv.index("--resume") + 1]
+        (written,) = desk.folder.rglob(f"{argv[argv.index('--resume') + 1]}.jsonl")
+        assert ["Psst." in written.read_text(), "And now?" in written.read_text()] == [True, False]
+        assert "And now?" == desk.notes["stdin"]
+
+
 def test_a_program_that_fails_leaves_the_turn_open(desk: Desk) -> None:
     desk.steps({"stderr": "no key"}, {"exit": 3})
     root, session = desk.open()
