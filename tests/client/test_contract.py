@@ -24,6 +24,7 @@ NOT_OVER_A_WIRE = (
     "test_a_session_and_its_file_are_the_same_document",
     "test_a_file_is_watched_until_it_is_enough",
     "test_a_runtime_is_run_and_kept",
+    "test_an_agent_begins_with_what_a_commit_knows",
     "test_events_are_kept_as_they_come",
     "test_a_watch_ends_when_the_repository_is_closed",
     "test_a_live_session_says_so_when_nothing_can_be_kept_any_more",

@@ -57,6 +57,15 @@ class RepoSessionsContract:
 
     # -- looking -----------------------------------------------------------------------------------------------
 
+    def test_an_agent_begins_with_what_a_commit_knows(self, repo: Repo, tmp_path: Path) -> None:
+        tip = grow(repo, 2)[-1]
+
+        with repo.session(tmp_path / "log.jsonl") as session:
+            agent = repo.agent(tip, session=session, name="Heir")
+            known = [entry["content"] for entry in agent.transcript if entry["role"] != "tool" and entry.get("content")]
+
+        assert [event.content for event in repo.conversation(tip) if isinstance(event, (Prompt, Response))] == known
+
     def test_sessions_and_their_agents_are_listed(self, repo: Repo) -> None:
         tip = grow(repo, 2, session_id="winter", template="claude-code")[-1]
 
