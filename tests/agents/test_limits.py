@@ -168,7 +168,7 @@ class TestTime:
             results = {line["message_id"] for line in lines(session, role="tool")}
             worked = lines(session, subtype="worked")
             slept = [line["metadata"]["seconds"] for line in worked if line["cause"] in results]
-            assert len(slept) == 2
+            assert len(slept) in (1, 2)  # a busy machine may sleep through the limit at once
             assert all(0.02 < one < 5 for one in slept)
             assert AgentPool.of(session).used().seconds >= sum(slept)
 

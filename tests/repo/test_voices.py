@@ -16,8 +16,8 @@ import pytest
 
 import harken
 from harken import BadRequest, Repo, load_session
-from harken.agents import Agent
-from harken.errors import ModelFailed
+from harken.agents import Agent, RunLimits
+from harken.errors import LimitReached, ModelFailed
 from harken.repo.live import KeptSession
 from harken.repo.voices import RuntimeUse
 from harken.runtimes.as_model import digest, take_apart
@@ -163,6 +163,36 @@ def test_a_program_that_fails_leaves_the_turn_open(desk: Desk) -> None:
             say(root, "Who are you?")
         desk.answers("Hello.")
         assert "Hello." == asyncio.run(root.resume())
+
+
+def test_what_a_program_used_counts_towards_limits_and_in_its_own_session_alone(desk: Desk) -> None:
+    root, session = desk.open()
+    with session:
+        root.limits = RunLimits(tokens=20)
+        for number in (1, 2):
+            desk.steps({"stdin": True}, init(), says("Hello.", number), result("Hello.", session_id=SESSION))
+            say(root, f"{number}?")
+        with pytest.raises(LimitReached, match="limit of root on tokens is 20, and 26 is used"):
+            say(root, "3?")
+        used = [turn["tokens"] for turn in desk.turns(session) if turn.get("session")]
+        *_, total = desk.repo.stats()
+        desk.answers("Hello again.")
+        root.limits = RunLimits(tokens=100)
+        assert "Hello again." == asyncio.run(root.resume())
+
+    assert [13, 13] == used
+    assert (20, 6) == (total.figures.usage.input, total.figures.usage.output)
+
+
+def test_a_turn_that_failed_counts_towards_limits_too(desk: Desk) -> None:
+    desk.steps({"stdin": True}, init(), says("I will n"), {"exit": 3})
+    root, session = desk.open()
+    with session:
+        with pytest.raises(ModelFailed):
+            say(root, "Who are you?")
+        root.limits = RunLimits(tokens=10)  # how much it would have said in all nobody knows
+        with pytest.raises(LimitReached):
+            asyncio.run(root.resume())
 
 
 def test_whoever_gives_a_turn_up_ends_the_program(desk: Desk) -> None:

@@ -124,6 +124,9 @@ def test_jill_is_claude_code_and_jack_is_codex(lab: Lab) -> None:
             assert runtime == rows[session].runtime
             assert f"{café}/{agent}" == repo.commit(f"live/{session}").thread_id
         assert repo.commit(over[-1]["commit"])
+        *_, total = repo.stats()
+    # What each turn used is known where limits are kept, and counts once, in the programs' own sessions.
+    assert total.figures.usage.prompt + total.figures.usage.output == sum(turn["tokens"] for turn in over)
     assert [] == wait_until_gone(lab)
 
 

@@ -29,6 +29,9 @@ LIMITS, SESSION_LIMITS = "limits", "session_limits"
 """The names of the settings: of an agent with all below it, and of the session (logged with the root)."""
 LIMIT = "limit"
 """The subtype of the notice that a limit was reached."""
+RUNTIME_TURN = "runtime_turn"
+"""The subtype of the notice that a runtime spoke for an agent. What it used counts in its own session, and only towards
+limits here."""
 WORKED = "worked"
 """The subtype of the notice that says how long a model or a tool worked; only where time is limited."""
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -108,12 +111,23 @@ def _used(line: dict[str, Any]) -> Used | None:
         cost = _number(line.get("cost_usd"))
         tokens = int(sum(_number(line.get(key)) or 0 for key in _TOKENS))
         return Used(cost_usd=cost or 0.0, tokens=tokens, unpriced=int(cost is None and tokens > 0))
-    if kind == "system" and line.get("subtype") in (LIMIT, WORKED):
-        about = line.get("metadata")
-        return Used(seconds=_number(about.get("seconds")) or 0.0) if isinstance(about, dict) else None
+    if kind == "system":
+        return _noted(line.get("subtype"), line.get("metadata"))
     if kind != "transcript_entry" or line.get("role") != "assistant":
         return None
     return Used(steps=int(not line.get("index") and line.get("model") != SYNTHETIC))
+
+
+def _noted(subtype: object, about: object) -> Used | None:
+    """What a notice says was used that no other line tells of."""
+    if not isinstance(about, dict):
+        return None
+    if subtype in (LIMIT, WORKED):
+        return Used(seconds=_number(about.get("seconds")) or 0.0)
+    if subtype != RUNTIME_TURN:
+        return None
+    figures = {key: _number(about.get(key)) or 0 for key in ("cost_usd", "tokens", "unpriced")}
+    return Used(cost_usd=figures["cost_usd"], tokens=int(figures["tokens"]), unpriced=int(figures["unpriced"]))
 
 
 def _number(value: object) -> float | None:

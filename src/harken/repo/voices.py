@@ -10,7 +10,8 @@ oldest turns were folded) is written for it as a conversation to go on from.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,18 +20,20 @@ import orjson
 
 from harken import runtimes
 from harken.agents import AgentPool, ModelError, Reply, Request
+from harken.agents.limits import RUNTIME_TURN
 from harken.errors import BadRequest, HarkenError
-from harken.events import System
+from harken.events import System, Tokens
+from harken.events.tally import MICROS
 from harken.runtimes import Environment
 from harken.runtimes.as_model import Played, RuntimePart, RuntimePrompt, Stage, check, digest, play, take_apart
 
+from .counting import SessionFigures
 from .running import socket_folder
 
 if TYPE_CHECKING:
     from .live import KeptSession
     from .repo import Repo
 
-RUNTIME_TURN = "runtime_turn"
 CHAT = "openai-chat-v1"
 
 
@@ -59,6 +62,11 @@ class RuntimeTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """What the conversation with its answer is known by again."""
     text: str = ""
     """Its answer."""
+    tokens: int = 0
+    """What it used in this turn, with its sub-agents; its own session counts it, and limits of the agent do."""
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Requests whose price nobody knows."""
 
 
 class RuntimeModel:
@@ -97,22 +105,27 @@ class RuntimeModel:
         except HarkenError as problem:
             raise ModelError(str(problem), hint=problem.hint or "") from problem
         if played.status or not played.session:
+            if played.session:  # what failed was paid for, too
+                turn = RuntimeTurn(runtime=self._runtime.name, asked=asked)
+                self._note(request.agent_id, self._priced(turn, request.agent_id, played.session))
             raise ModelError(
                 f"{self._runtime.label} ended with {played.status}: {played.trouble or played.text}"[:2000]
             )
-        self._note(request.agent_id, self._over(asked, told, played))
+        over = self._over(asked, told, played)
+        self._note(request.agent_id, self._priced(over, request.agent_id, played.session))
         return Reply(content=played.text)
+
+    def _turns(self, agent_id: str) -> Iterator[RuntimeTurn]:
+        """What the log has of turns of runtimes for an agent."""
+        for data in self._session.records_of([agent_id]):
+            if data.get("event_type") == "system" and data.get("subtype") == RUNTIME_TURN:
+                with contextlib.suppress(msgspec.ValidationError):  # no line of ours
+                    yield msgspec.convert(data.get("metadata"), RuntimeTurn)
 
     def _known(self, agent_id: str) -> tuple[RuntimeTurn | None, bool]:
         """The last turn of this runtime for an agent that was over, and whether another was begun since."""
         known, is_open = None, False
-        for data in self._session.records_of([agent_id]):
-            if data.get("event_type") != "system" or data.get("subtype") != RUNTIME_TURN:
-                continue
-            try:
-                turn = msgspec.convert(data.get("metadata"), RuntimeTurn)
-            except msgspec.ValidationError:  # no line of ours
-                continue
+        for turn in self._turns(agent_id):
             is_open = not turn.session
             if turn.session and turn.runtime == self._runtime.name:
                 known = turn
@@ -165,9 +178,37 @@ class RuntimeModel:
             text=played.text,
         )
 
+    def _priced(self, turn: RuntimeTurn, agent_id: str, session: str) -> RuntimeTurn:
+        """The turn, with what its session has used beyond the turns before it in the same session."""
+        tokens, cost, unpriced = spent_by(self._repo, session)
+        before = [one for one in self._turns(agent_id) if one.session == session]
+        return msgspec.structs.replace(
+            turn,
+            tokens=max(0, tokens - sum(one.tokens for one in before)),
+            cost_usd=max(0.0, round(cost - sum(one.cost_usd for one in before), 6)),
+            unpriced=max(0, unpriced - sum(one.unpriced for one in before)),
+        )
+
     def _note(self, agent_id: str, turn: RuntimeTurn) -> None:
         agent = AgentPool.of(self._session).get(agent_id)
         data = msgspec.json.encode(turn)
         self._session.append(
             [System(agent_id=agent_id, subtype=RUNTIME_TURN, metadata=data, cause=agent.last_message_id())]
         )
+
+
+def spent_by(repo: Repo, session: str) -> tuple[int, float, int]:
+    """What a session and its sub-agents have used, without what it carried over: tokens, dollars at list price, and
+    requests without a price."""
+    line = next((one for one in repo.stats([session]) if isinstance(one, SessionFigures)), None)
+    if line is None:
+        return 0, 0.0, 0
+    price, carried = line.price_with_agents or line.price, line.price_carried
+    tokens = _all((line.with_agents or line.figures).usage) - (_all(line.carried.usage) if line.carried else 0)
+    micros = (price.usd_micros or 0) - ((carried.usd_micros or 0) if carried else 0)
+    unpriced = sum(price.unpriced.values()) - (sum(carried.unpriced.values()) if carried else 0)
+    return max(0, tokens), max(0, micros) / MICROS, max(0, unpriced)
+
+
+def _all(used: Tokens) -> int:
+    return used.prompt + (used.output or 0)
