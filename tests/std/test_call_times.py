@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from harken.events import ToolCall, ToolResult
+from harken.events import Prompt, ToolCall, ToolResult
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
-from support.std_documents import single
+from harken.formats.std.repairing.repair import repair
+from support.std_documents import multi, single
 
 
 def times(document: dict[str, Any]) -> list[tuple[int | None, int | None]]:
@@ -49,3 +50,23 @@ def test_a_duration_that_cannot_be_tells_nothing(odd: object) -> None:
         call["duration_ms"] = odd
 
     assert {None} == {ended for _, ended in times(document)}
+
+
+@pytest.mark.parametrize("missing", [("ended_at", "duration_ms"), ("started_at", "ended_at"), ("started_at",)])
+def test_a_call_without_times_begins_and_ends_with_its_sub_session_after_a_repair(missing: tuple[str, ...]) -> None:
+    document = multi()
+    expected = [(call["started_at"], call["ended_at"]) for call in document["tool_calls"][1:]]
+    for call in document["tool_calls"][1:]:
+        for key in missing:
+            del call[key]
+
+    mended = repair(json.dumps(document).encode()).data
+
+    assert expected == [(call["started_at"], call["ended_at"]) for call in json.loads(mended)["tool_calls"][1:]]
+    assert heard(multi()) == heard(document) == heard(json.loads(mended))
+
+
+def heard(document: dict[str, Any]) -> list[str]:
+    """What each agent was told, by the ids of the records."""
+    events = events_of(json.dumps(document).encode())
+    return sorted(f"{event.agent_id} {event.message_id}" for event in events if isinstance(event, Prompt | ToolResult))

@@ -180,13 +180,21 @@ def _outcome_in(words: object) -> str:
     if not isinstance(words, str):
         return ""
     begins = _BEGINNING.match(words)
-    known = known_status(words) or (known_status(begins[1]) if begins else None)
-    if known == "failed":
-        return "failed"
-    return "success" if known == "success" and not begins else ""
+    if begins and known_status(begins[1]) == "failed":
+        return "" if _NO_FAILURE.match(words) else "failed"
+    known = known_status(words)
+    return known if known in ("success", "failed") and not begins else ""
 
 
 _BEGINNING = re.compile(r"\W{0,5}(\w{1,30})\s?[:：]")
+_NO_FAILURE = re.compile(
+    r"""\W{0,5}(?:
+        \w{1,30}\s?[:：]\s{0,9}(?:0\b|(?:none|no|null|nil|false|n/a|无|没有|\[\]|\{\})\s{0,9}(?:$|[\n,;|)，；。.]))
+        |time\w{0,9}\s?[:：]\s{0,9}[0-9]
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A report that nothing failed (`Failed: 0, Passed: 12`), or a limit (`timeout: 30`)."""
 
 
 def own_outcome(call: Json) -> str:

@@ -86,6 +86,10 @@ def started_at(spot: Spot) -> bool:
     end, took = instant(spot.holder, "ended_at"), call_duration(spot.holder)
     if end is not None and took is not None and took >= 0 and (said := _written_time(end - int(took * 1000))):
         return spot.put(said, "`ended_at` and `duration_ms` together", derived=True)
+    sub = _started_sub(spot)
+    began = instant(sub, "started_at")
+    if began is not None and (end is None or began <= end):
+        return spot.put(sub["started_at"], "when its sub-session began", derived=True)
     before, above = _before(spot)
     for holder, key, what in (
         (before, "ended_at", "the end of the call before"),
@@ -108,6 +112,11 @@ def _before(spot: Spot) -> tuple[Json, Json]:
     return before if isinstance(before, dict) else {}, above
 
 
+def _started_sub(spot: Spot) -> Json:
+    """The sub-session that a call started. One that ends behind its call is for a reader one that was only launched."""
+    return spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data)).get(text(spot.holder, "call_id"), {})
+
+
 def ended_at(spot: Spot) -> bool:
     if spot.take_time(CALL_ENDS):
         return True
@@ -115,6 +124,9 @@ def ended_at(spot: Spot) -> bool:
     if start is None:
         return False
     if took is None or took < 0:
+        sub = _started_sub(spot)
+        if (ended := instant(sub, "completed_at")) is not None and start <= ended:
+            return spot.put(sub["completed_at"], "when its sub-session ended", derived=True)
         return spot.put(spot.holder["started_at"], "nobody knows; not earlier than it started", derived=True)
     said = _written_time(start + int(took * 1000))
     return bool(said) and spot.put(said, "`started_at` and `duration_ms` together", derived=True)
