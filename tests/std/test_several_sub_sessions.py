@@ -103,6 +103,19 @@ def test_agents_are_listed_as_the_document_has_them() -> None:
     ]
 
 
+def test_instances_of_an_agent_are_all_listed_again() -> None:
+    given = with_second(50)
+    first, second = (BUILDER | {"instance_id": name} for name in ("b-1", "b-2"))
+    given["collaboration"]["participants"] = [first, CHECKER, second]
+    given["sub_sessions"][0]["agent"], given["sub_sessions"][2]["agent"] = first, second
+
+    again = exported(dumps(given), given["session_id"])
+
+    assert [first, second, CHECKER] == again["collaboration"]["participants"]
+    assert given["sub_sessions"] == without_more(again["sub_sessions"])
+    assert given["summary"] == without_more(again["summary"])
+
+
 def test_an_output_that_is_written_again_is_not_told_as_lost() -> None:
     given = with_second(200)
 

@@ -35,7 +35,12 @@ class AsSaid:
         known = {text(one, "agent_id"): one for one in (inner(said, "orchestrator"), *values(said.get("participants")))}
         if said.get("pattern") in PATTERNS:
             made = made | {"pattern": self._instead(made["pattern"], said["pattern"], "collaboration.pattern")}
-        agents = [known.get(one["agent_id"], {}) | one for one in made["participants"]]
+        listed = _instances(said)
+        agents = [
+            instance | one
+            for one in made["participants"]
+            for instance in listed.get(one["agent_id"], {"": {}}).values()
+        ]
         if all(text(known.get(one["agent_id"]), "agent_type") for one in agents):
             places = {name: place for place, name in enumerate(known)}
             agents.sort(key=lambda one: places[one["agent_id"]])
@@ -95,6 +100,14 @@ class AsSaid:
         if made != said:
             self.replaced.add(path)
         return said
+
+
+def _instances(said: Json) -> dict[str, dict[str, Json]]:
+    """What a document says of each participant: of all its instances, where it lists several."""
+    listed: dict[str, dict[str, Json]] = {}
+    for one in values(said.get("participants")):
+        listed.setdefault(text(one, "agent_id"), {})[text(one, "instance_id")] = one
+    return listed
 
 
 def _is_kept(key: str) -> bool:
