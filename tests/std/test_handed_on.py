@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harken.events import Event, Output, Prompt
+from harken.events import Event, Output, PieceOfText, Prompt, Response
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, message, multi, sub_session, task_call
 
@@ -133,3 +133,29 @@ def test_a_message_that_claims_to_bring_an_answer_is_read_like_any_other() -> No
 
     assert [("builder", "[lead]: Well done.")] == heard(read(document), "msg-005")
     assert heard(read(document), "msg-005") == heard(in_chains(document), "msg-005")
+
+
+@pytest.mark.parametrize(
+    "missing", [("triggered_by_call_id",), ("task", "task_id")], ids=["the call that began it", "the id of its task"]
+)
+def test_what_a_sub_session_lacks_and_others_say_of_it_makes_nothing_heard_twice(missing: tuple[str, ...]) -> None:
+    document = multi()
+    holder = document["sub_sessions"][0]
+    for step in missing[:-1]:
+        holder = holder[step]
+    del holder[missing[-1]]
+
+    assert all_heard(multi()) == all_heard(document)
+
+
+def test_an_agent_hears_the_assignment_where_its_sub_session_does_not_say_the_task() -> None:
+    document = multi()
+    del document["sub_sessions"][0]["task"]
+    document["messages"][0]["payload"]["content"] = "Mend the clock."
+
+    assert [("builder", "[lead]: Mend the clock.")] == heard(read(document), "msg-001")
+
+
+def all_heard(document: Json) -> list[tuple[str, str, str]]:
+    events = [event for event in read(document) if isinstance(event, Prompt | PieceOfText | Response)]
+    return [(event.agent_id, event.message_id, str(event.content)) for event in events]

@@ -142,6 +142,18 @@ SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})
 """What a sub-session has, one of them at least; whoever has only an id and a type is named there."""
 
 
+def task_id_of(sub: Json) -> str:
+    """The task of a sub-session, by itself or by its output; the output of a review names the task of another."""
+    output = inner(sub, "output")
+    return text(inner(sub, "task"), "task_id") or ("" if "verdict" in output else text(output, "task_id"))
+
+
+def tells_task(sub: Json) -> bool:
+    """Whether a sub-session says itself what it was to do."""
+    task = sub.get("task")
+    return isinstance(task, str) or bool(text(task, "description"))
+
+
 def asked_of(given: Json) -> Any:
     """What a call was asked, by its `input`: its params, with the command that stands beside them; where there are
     none, with what it says that it is for."""

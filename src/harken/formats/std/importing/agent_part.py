@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.events import Event, Output, Prompt, Response, ToolCall
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, instant, over, text
+from harken.formats.std.parts import inner, instant, over, tells_task
 
 from .call_events import LinkResult, call_id_of, call_story, own_id
 from .conversation_events import conversation_of, names_of_calls, told_conversation
@@ -103,7 +103,7 @@ class SubSession(AgentPart):
 
     def _task(self) -> Prompt | Output | None:
         task, name = self.data.get("task"), f"{self.scope}task"
-        if isinstance(task, str) or text(task, "description"):
+        if tells_task(self.data):
             words = text_of(task) if isinstance(task, str) else text_of(inner(self.data, "task")["description"])
             return Prompt(message_id=name, agent_id=self.agent, content=words, source="injected", origin="agent")
         if task is None:

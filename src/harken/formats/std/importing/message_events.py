@@ -12,7 +12,7 @@ from harken.events import PieceOfText, Prompt
 from harken.events.base import is_name
 from harken.formats.std.document import Json
 from harken.formats.std.hearers import EVERYBODY, Hearers
-from harken.formats.std.parts import inner, instant, text, values
+from harken.formats.std.parts import inner, instant, task_id_of, tells_task, text, values
 
 from .in_order import ToldRecord
 from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
@@ -69,7 +69,7 @@ class _Repeats:
         self._taken: set[tuple[bool, int]] = set()
         for sub in subs:
             agent = agent_named(sub, "agent")
-            for name in {text(inner(sub, "task"), "task_id"), text(inner(sub, "output"), "review_id")} - {""}:
+            for name in {task_id_of(sub), text(inner(sub, "output"), "review_id")} - {""}:
                 self._open.setdefault((agent, name), []).append(sub)
 
     def take(self, message: Json) -> Json | None:
@@ -83,7 +83,7 @@ class _Repeats:
         names = (text(payload, "review_id"), text(inner(payload, "task"), "task_id"), text(payload, "task_id"))
         for name in filter(None, names):
             for sub in self._open.get((agent, name), ()):
-                if (ends, id(sub)) not in self._taken:
+                if (ends, id(sub)) not in self._taken and (ends or tells_task(sub)):
                     self._taken.add((ends, id(sub)))
                     return sub
         return None

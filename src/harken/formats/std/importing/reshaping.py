@@ -21,7 +21,7 @@ from harken.formats.std.spellings import known_time, plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
 _TEXTS = ("user_prompt", "task_title", "task_description")
-_OF_SUB = frozenset({"agent"})
+_OF_SUB = ("agent", "triggered_by_call_id")
 _AGENTS = ("from_agent", "to_agent")
 _OF_MESSAGE = frozenset({*_AGENTS, "message_type"})
 _TOLD = 5
@@ -85,11 +85,11 @@ def _holds_sub(holder: Json, key: str) -> bool:
 
 
 def _is_odd_sub(sub: Json) -> bool:
-    """Whether the agent, the task or the answer of a sub-session stands elsewhere."""
+    """Whether the agent, the call, the task or the answer of a sub-session stands elsewhere."""
     task, output = sub.get("task"), sub.get("output")
     if calls_elsewhere(sub) or any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
         return True
-    if not sub.keys() >= _OF_SUB or _is_spelled(sub, ("started_at", "completed_at")):
+    if any(sub.get(key) in (None, "") for key in _OF_SUB) or _is_spelled(sub, ("started_at", "completed_at")):
         return True
     return (isinstance(task, dict | list) and not text(task, "description")) or (
         output is not None and not text(output, "summary")

@@ -20,6 +20,7 @@ from harken.formats.std.parts import (
     inner,
     instant,
     objects,
+    task_id_of,
     task_workers,
     text,
     type_in,
@@ -289,7 +290,7 @@ def task_id(spot: Spot) -> bool:
     if spot.take(("id",), str):
         return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
-    if (name := text(inner(sub, "output"), "task_id")) and "verdict" not in inner(sub, "output"):
+    if name := task_id_of(sub):
         return spot.put(name, "as its output says", derived=True)
     name = spot.doc.free_id("task", "task-{:03}".format, lambda: _task_ids(spot.doc.data))
     return spot.put(name, "made from its place", derived=True)
