@@ -408,3 +408,13 @@ def test_a_time_without_a_zone_is_not_said_to_be_behind_one_that_may_be_hours_aw
     assert "time-reversed" not in rules_of(document)
     document["updated_at"] = "2026-03-03T10:05:00+08:00"
     assert "time-reversed" in rules_of(document)
+
+
+def test_agents_without_a_row_are_told_in_the_order_of_the_document() -> None:
+    data = multi()
+    names = [f"agent-{number}" for number in range(9)]
+    data["collaboration"]["participants"] += [{"agent_id": name, "agent_type": "developer"} for name in names]
+
+    told = [one.message for one in validate(parse_session(data)) if one.rule == "summary-agents"]
+
+    assert [f'there is no row for "{name}"' for name in names] == told

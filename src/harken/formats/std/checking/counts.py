@@ -117,7 +117,8 @@ def _agents(data: Json, summary: Json) -> Iterator[DocumentFinding]:
         if expected[name]["status"] != "in_progress":
             yield from _duration(row, "duration_ms", [expected[name]["duration_ms"], *readings.get(name, [])], path)
     listed = {text(row, "agent_id") for _, row in rows}
-    for name in expected.keys() - listed if all(text(row, "agent_id") for _, row in rows) else ():
+    missing = [name for name in expected if name not in listed]  # in the order of the document, every time
+    for name in missing if all(text(row, "agent_id") for _, row in rows) else ():
         yield found("summary-agents", "summary.agents", f"there is no row for {shown(name)}")
     yield from _agent_counts(inner(summary, "agent_counts"), len(expected))
 
