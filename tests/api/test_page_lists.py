@@ -16,6 +16,7 @@ from harken.analytics import lanes as drawing
 from harken.api import operation, reference
 from harken.errors import BadRequest, NotFound
 from support.claude_lines import MODEL, assistant, user
+from support.double_counting import a_sub_agent_that_only_its_parent_tells_of
 from support.page_sessions import DAY, renamed, working_day, write_session
 from support.recordings import FOLDER
 from support.viewed import cafe, write_log
@@ -96,6 +97,24 @@ class TestLanes:
 
         assert (4, 3) == (row.calls, row.failed)
         assert (row.calls, row.failed) == (lane.calls, lane.failed)
+
+    def test_and_what_is_known_of_agents_without_one_cost_what_the_session_does(self, tmp_path: Path) -> None:
+        a_sub_agent_that_only_its_parent_tells_of(tmp_path)
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+            (session,) = [row.session for row in repo.sessions()]
+
+            found = ask(repo, "lanes", session=session)
+            whole = ask(repo, "session_page", session=session).price_usd_micros
+
+        (lane,) = found.lanes
+        assert (1, whole - lane.price_usd_micros) == (found.unseen_agents, found.unseen_price_usd_micros)
+        assert 0 < found.unseen_price_usd_micros < whole
+
+    def test_no_agent_is_without_one_where_all_have_times(self, repo: Repo) -> None:
+        found = ask(repo, "lanes", session=SESSION)
+
+        assert (0, None) == (found.unseen_agents, found.unseen_price_usd_micros)
 
     def test_a_pause_of_more_than_five_minutes_can_be_folded(self, repo: Repo) -> None:
         found = ask(repo, "lanes", session=SESSION)

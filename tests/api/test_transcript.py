@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harken
+from harken.analytics.calls import ToldCalls
 from harken.analytics.transcript_rows import DeltaRows, RowEvents
 from harken.api.session_page import SessionPageRequest, session_page
 from harken.api.transcript import (
@@ -578,11 +579,14 @@ def test_real_sessions_have_everything_once(real: Repo) -> None:
         opened, rows = read_all(real, session.session)
         assert len(opened.layout) == len(rows)
         have = Counter(name for row in rows for name in names_of(row))
+        seen = ToldCalls()
         whole = [
-            event for event in session_events(real.store, session, agents=False) if "#created" not in event.message_id
+            event
+            for event in session_events(real.store, session, agents=False)
+            if "#created" not in event.message_id
+            and not (isinstance(event, ToolCall | ToolResult) and seen.is_told_again(event))
         ]
-        told = DeltaRows(whole)
-        want = Counter(name for row in told.rows for name in names_of(row))
+        want = Counter(name for row in DeltaRows(whole).rows for name in names_of(row))
         assert want == have, session.session
 
 
@@ -600,3 +604,57 @@ def test_places_of_real_sessions_agree_with_their_rows(real: Repo) -> None:
             for name, index, _ in names_of(rows[number]):
                 if often[name, index] == 1:
                     assert number == real.transcripts.place(opened, name, index)
+
+
+class TestACallThatAnotherRecordTellsAgain:
+    """Claude Code has copied records inside a file, under new names and with their times."""
+
+    @staticmethod
+    def told_twice(session: ClaudeSession, *, results: bool) -> bytes:
+        session.prompt("look")
+        begin = len(session.lines)
+        session.call("Bash", "pool.py")
+        again = session.lines[begin : len(session.lines) if results else begin + 1]
+        session.answer("It is there.")
+        session.lines += [line.replace(b'"uuid": "', b'"uuid": "again-') for line in again]
+        session.prompt("and now?")
+        session.answer("Still.")
+        return b"".join(session.lines)
+
+    @pytest.mark.parametrize("results", [True, False])
+    def test_is_one_row_and_one_call(self, repo: Repo, tmp_path: Path, results: bool) -> None:
+        session = ClaudeSession(LONG)
+        keep(repo, tmp_path / f"{session.session}.jsonl", self.told_twice(session, results=results))
+
+        kinds = Counter(row.kind for row in ask(repo, session.session, count=40).rows)
+        figures = session_page(repo, SessionPageRequest(session=session.session)).figures
+        *_, counted = repo.stats([session.session])
+
+        assert (1, 0, 2) == (kinds["call"], kinds["result"], kinds["prompt"])
+        assert 1 == figures.calls == repo.usage()[0].total().calls == counted.figures.tools["Bash"]
+
+    def test_is_one_row_in_a_session_that_grew(self, repo: Repo, tmp_path: Path) -> None:
+        session = ClaudeSession(LONG)
+        lines = self.told_twice(session, results=True).splitlines(keepends=True)
+        for upto in range(1, len(lines) + 1):
+            keep(repo, tmp_path / f"{session.session}.jsonl", b"".join(lines[:upto]))
+            grown = ask(repo, session.session, count=40)
+        with harken.open(tmp_path / "other.db") as fresh:
+            keep(fresh, tmp_path / f"{session.session}.jsonl", b"".join(lines))
+
+            kinds = [row.kind for row in ask(fresh, session.session, count=40).rows]
+            assert (1, kinds) == (kinds.count("call"), [row.kind for row in grown.rows])
+
+    def test_leaves_every_row_where_its_number_says(self, repo: Repo, tmp_path: Path) -> None:
+        session = ClaudeSession(LONG)
+        keep(repo, tmp_path / f"{session.session}.jsonl", self.told_twice(session, results=True))
+        rows = ask(repo, session.session, count=40).rows
+
+        outline = transcript_outline(repo, TranscriptOutlineRequest(session=session.session))
+
+        prompts = [row.n for row in rows if row.kind == "prompt"]
+        assert (["look", "and now?"], prompts) == (
+            [one.text for one in outline.prompts],
+            [one.n for one in outline.prompts],
+        )
+        assert [1] == [row.n for row in rows if row.kind == "call"]

@@ -17,6 +17,7 @@ from harken.clock import SECOND
 from harken.service import tokens as token_module
 from harken.service.routing import API
 from harken.service.running import RunningService
+from harken.service.settings import OWNER
 from harken.service.tokens import BROWSER_LASTS, MOST_BROWSERS, MOST_WORDS, WORD_LASTS, LoginWords, TokenFile
 from support.service import client, owner, problem, token
 
@@ -291,3 +292,12 @@ def test_a_browser_can_be_signed_in_where_nothing_can_be_written(
         tokens.create("ci", ("admin",))
     tokens.sign_out(made.token)
     assert tokens.find(made.secret) is None
+
+
+def test_no_token_can_be_called_as_the_owner_is(tokens: TokenFile) -> None:
+    """Limits and the log go by the name."""
+    tokens.create("socket", ("context/read",))
+
+    assert OWNER.name not in {one.name for one in tokens.all()}
+    with pytest.raises(BadRequest):
+        tokens.create(OWNER.name, ("context/read",))

@@ -13,6 +13,13 @@ from typing import NamedTuple, Protocol, TypeVar
 from harken.events import Event, ToolCall, ToolResult
 
 
+def told_as(event: ToolCall | ToolResult, record: str) -> tuple[object, ...] | None:
+    """What calls and results share that are one, told in several records or in one again; None for one that nothing
+    tells apart from others. `record` is what its record is called."""
+    which = record if not event.id or event.time is None else event.time
+    return (event.kind, event.agent_id, event.id, which, event.index) if which != "" else None
+
+
 class AskedCall(Protocol):
     """A call that has no result yet."""
 
@@ -32,6 +39,22 @@ def next_answered(asked: Sequence[CallT]) -> CallT:
     """Of calls with one id, in the order in which they were made, the one that the next result is of."""
     last = asked[-1] if asked[-1].time is not None else asked[0]  # without times nobody knows which was left alone
     return next(one for one in asked if one.record == last.record)
+
+
+class ToldCalls:
+    """The calls and results of a session that were seen, to know one by that is told again."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[object, ...]] = set()
+
+    def is_told_again(self, event: ToolCall | ToolResult) -> bool:
+        """Whether another record, or the same again, says what was said."""
+        key = told_as(event, event.message_id)
+        if key is None:
+            return False
+        known = key in self._told
+        self._told.add(key)
+        return known
 
 
 class AnsweredCall(NamedTuple):
@@ -61,15 +84,6 @@ class _Pairing:
         self.calls: list[ToolCall] = []
         self.results: dict[int, ToolResult] = {}
         self._open: dict[_Key, list[_OpenCall]] = {}
-        self._told: set[tuple[object, ...]] = set()
-
-    def is_told_again(self, event: ToolCall | ToolResult) -> bool:
-        """Whether another record, or the same again, says what was said."""
-        which = event.message_id if not event.id or event.time is None else event.time
-        key = event.kind, event.agent_id, event.id, which, event.index
-        known = which != "" and key in self._told
-        self._told.add(key)
-        return known
 
     def call(self, event: ToolCall) -> None:
         """A call is made."""
@@ -92,9 +106,9 @@ class _Pairing:
 
 def answered_calls(events: Iterable[Event]) -> list[AnsweredCall]:
     """The calls of a stream of events in their order, each with its result."""
-    pairing, early = _Pairing(), list[ToolResult]()
+    pairing, told, early = _Pairing(), ToldCalls(), list[ToolResult]()
     for event in events:
-        if not isinstance(event, ToolCall | ToolResult) or pairing.is_told_again(event):
+        if not isinstance(event, ToolCall | ToolResult) or told.is_told_again(event):
             continue
         if isinstance(event, ToolCall):
             pairing.call(event)

@@ -39,7 +39,9 @@ from harken.events.base import clean, excerpt
 from harken.events.edits import INSTRUCTIONS, SUMMARIES
 from harken.events.tool_kinds import KINDS, tool_kind
 from harken.events.tools import doing
+from harken.ids import short_key
 
+from .calls import told_as
 from .files import touched
 from .steps import is_compaction
 
@@ -54,6 +56,7 @@ _LETTERS = {
 _OF_CALLS = dict(zip(KINDS, "rfecbakqo", strict=True))
 """The letters of calls by what their tools do; a capital is one that failed."""
 CALLS = frozenset("rfecbakqoRFECBAKQO")
+CALLS_AND_RESULTS = CALLS | {"z", "Z"}
 FAILURES = frozenset("RFECBAKQOZX")
 ON_SCREEN = {"p": "P", "w": "W", "t": "T"}
 """The letters of rows that only repeat, for a screen, what records of the conversation say, by those of what they
@@ -213,6 +216,9 @@ class RowShape(NamedTuple):
     beside: bytes = b""
     """Records without a row of their own: 4 bytes of the number of the row that each stands in or before, and 4 of its
     name."""
+    calls: bytes = b""
+    """What tells a call or a result that is told again: for each row that is one 8 bytes, and 8 of the result that is
+    joined to a call; zeros where there is none, or nothing tells it."""
 
 
 NO_ROWS = RowShape("")
@@ -243,10 +249,24 @@ def shape_of(
     for number, row in enumerate(told):
         if row.kind in _MARKED:
             marks += _marks(number, row, letters[number], files or {})
-    return RowShape(letters, agents, marks, names, beside)
+    return RowShape(letters, agents, marks, names, beside, _calls(told, called).tobytes())
 
 
 _MARKED = frozenset({PROMPT, CALL, RESULT, ERROR, COMPACTION})
+
+
+def _calls(told: Iterable[RowEvents], called: Called) -> array[int]:
+    return array(
+        "q", [_told_key(one, called) for row in told if row.kind in _CALLED for one in (row.event, row.joined)]
+    )
+
+
+_CALLED = frozenset({CALL, RESULT})
+
+
+def _told_key(event: Event | None, called: Called) -> int:
+    key = told_as(event, called(event.message_id)) if isinstance(event, ToolCall | ToolResult) else None
+    return 0 if key is None else short_key("\0".join(map(str, key)))
 
 
 def _beside(rows: DeltaRows, known: set[str], called: Called) -> array[int]:

@@ -110,6 +110,11 @@ class LanesAnswer(IndexedAnswer, frozen=True, kw_only=True):
     """When something last happened in it."""
     lanes: list[LaneAnswer]
     """The session's own agent first, then the others as they began."""
+    unseen_agents: int
+    """How many agents have no lane, since only what their requests used is known of them."""
+    unseen_price_usd_micros: int | None
+    """What their requests cost at list price, in all of the session; null where no price is known. With the prices of
+    the lanes it is what the session cost."""
     gaps: list[tuple[int, int]]
     """Pauses of more than five minutes in the window in which nobody did anything, in microseconds since 1970."""
     at_once: int
@@ -159,6 +164,8 @@ def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
     busy = sum(after - before for before, after in drawing.clipped(drawn.worked, begin, end))
     alone = sum(took for one in told for kind, took in one.spent.items() if kind not in _NOT_WORK)
     known = drawn.span is not None
+    unseen = costs.keys() - drawn.lanes.keys()
+    shown_price = sum(one.price_usd_micros or 0 for one in told)
     return LanesAnswer(
         session=row.session,
         start=stamp(begin if known else None),
@@ -166,6 +173,8 @@ def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
         first=stamp(first if known else None),
         last=stamp(last if known else None),
         lanes=told,
+        unseen_agents=len(unseen),
+        unseen_price_usd_micros=micros(sum(costs.values())) - shown_price if unseen else None,
         gaps=drawing.clipped(drawn.gaps, begin, end),
         at_once=drawing.most_in(drawn.at_once, begin, end),
         busy_us=busy,
@@ -182,7 +191,7 @@ class _About(NamedTuple):
     below: Sequence[SessionRow]
     drawn: _Drawn
     costs: Mapping[str, int]
-    """By agent, in micro-dollars."""
+    """By agent, in 1e-12 dollars: added up first and rounded last."""
 
     @property
     def main(self) -> str:
@@ -251,7 +260,7 @@ def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow], pric
     sums: Counter[str] = Counter()
     for session, agent, cost in told:
         sums[agent or own[session]] += int(cost)
-    return {agent: micros(cost) for agent, cost in sums.items()}
+    return dict(sums)
 
 
 def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int]) -> LaneAnswer:
@@ -275,7 +284,7 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         prompts=sum(mark.kind == drawing.PROMPT for mark in lane.marks),
         calls=len(calls),
         failed=sum(calls),
-        price_usd_micros=about.costs.get(agent),
+        price_usd_micros=micros(about.costs[agent]) if agent in about.costs else None,
         spent=drawing.spent(lane.segments),
         segments=[*small.segments],
         marks=[*small.marks],

@@ -60,7 +60,7 @@ class CommitNumbers:
             number = self._known[name] = self._next
             self._next += 1
         self._ends[name] = below
-        self._held[number] = bytes.fromhex(name), session, *shape_row(shape)[2:7], *below
+        self._held[number] = bytes.fromhex(name), session, *shape_row(shape)[2:8], *below
         return number
 
     def end(self, name: str, upto: int) -> None:
@@ -88,9 +88,10 @@ class CommitNumbers:
         """Write what was added; of a commit that was there, where it ends and what rows it has."""
         held, self._held = self._held, {}
         self._db.executemany(
-            'INSERT INTO commits (n, "commit", session, rows, agents, marks, names, beside, "end", hooked, since, upto)'
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            'INSERT INTO commits (n, "commit", session, rows, agents, marks, names, beside, calls, "end", hooked,'
+            " since, upto) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             ' ON CONFLICT DO UPDATE SET "end" = excluded."end", rows = excluded.rows, agents = excluded.agents,'
-            " marks = excluded.marks, names = excluded.names, beside = excluded.beside, hooked = excluded.hooked",
+            " marks = excluded.marks, names = excluded.names, beside = excluded.beside, calls = excluded.calls,"
+            " hooked = excluded.hooked",
             [(number, *row) for number, row in held.items()],
         )

@@ -13,7 +13,7 @@ from harken.events import Event
 from .file import StoreIndex
 from .rows import CallRow, MessageRow, in_chain
 
-_COLUMNS = 'n, "end", rows, agents, marks, names, beside, session, "commit"'
+_COLUMNS = 'n, "end", rows, agents, marks, names, beside, calls, session, "commit"'
 _AT_ONCE = 500
 _WIDE = 4
 """Commits that lie between the first and the last of a chain are read as well, up to so many for each of the chain:
@@ -33,6 +33,7 @@ class ShapeRow(NamedTuple):
     marks: str | None = None
     names: bytes | None = None
     beside: bytes | None = None
+    calls: bytes | None = None
     session: int | None = None
 
 
@@ -60,7 +61,8 @@ def shape_row(shape: RowShape | None, known: ShapeRow | None = None, end: int | 
         return ShapeRow(number, end, None, session=session)
     agents = _encode(shape.agents).decode() if shape.agents else None
     marks = _encode(shape.marks).decode() if shape.marks else None
-    return ShapeRow(number, end, shape.letters, agents, marks, shape.names or None, shape.beside or None, session)
+    names, beside, calls = (data or None for data in (shape.names, shape.beside, shape.calls))
+    return ShapeRow(number, end, shape.letters, agents, marks, names, beside, calls, session)
 
 
 def kept_shapes(index: StoreIndex, commits: Sequence[bytes]) -> dict[bytes, ShapeRow]:

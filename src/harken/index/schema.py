@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 17
+VERSION = 18
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -76,6 +76,7 @@ CREATE TABLE commits (
   marks TEXT,                                              -- what an outline names of them, as JSON
   names BLOB,                                              -- what their records are called, 32 bits each
   beside BLOB,                                             -- records without a row: that before which each stands
+  calls BLOB,                                              -- what tells calls and results that are told again
   hooked INTEGER NOT NULL,                                 -- something in its chain up to it may be a hook's doing
   since INTEGER,                                           -- recorded from a stream: the last message before the run
   upto INTEGER NOT NULL                                    -- the last message when it was taken in

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from harken.analytics.transcript_rows import ON_SCREEN, name_key
+from harken.analytics.transcript_rows import CALLS_AND_RESULTS, ON_SCREEN, name_key
 from harken.context.walk import RESETS
 from harken.index.row_shapes import ShapeRow, agents_in
 from harken.store.base import WalkStep
@@ -78,6 +78,8 @@ class TranscriptLayout:
         self._marks: list[OutlineMarks] = []
         self._said: set[str] = set()
         """Letters of what the records of the last part say that may be repeated for a screen."""
+        self._called: dict[int, int] = {}
+        """What tells calls and results that are told again, each with the first delta that has it."""
         self._on_screen: set[str] = set()
         """Letters of repetitions that are told, since there are no such records."""
 
@@ -120,12 +122,34 @@ class TranscriptLayout:
         own, first, found = not self.parts[-1].caller, len(self.commits), []
         repeats = any(letter in every for letter in silent)
         for at, shape in enumerate(shapes):
-            if shape.agents or repeats:
+            if shape.agents or repeats or shape.calls:
                 kept = _told(shape, self.hidden, silent, own=own)
+                if shape.calls:
+                    self._leave_retold(shape, kept, first + at)
                 if not all(kept):
                     self.told[first + at] = kept
                     found.append(at)
         return found
+
+    def _leave_retold(self, shape: ShapeRow, kept: list[bool], delta: int) -> None:
+        """Leave out calls and results that were told: one is told where it first stands, by the rule of the totals. A
+        call stays that brings a result which is new."""
+        keys = array("q", shape.calls or b"")
+        if all(kept) and len(own := set(keys) - {0}) == len(keys) - keys.count(0) and own.isdisjoint(self._called):
+            self._called |= dict.fromkeys(own, delta)  # as nearly always
+            return
+        at = 0
+        for row, letter in enumerate(shape.rows or ""):
+            if letter not in CALLS_AND_RESULTS:
+                continue
+            pair = keys[at : at + 2]
+            at += 2
+            if not kept[row]:
+                continue
+            kept[row] = not pair[0] or any(key and key not in self._called for key in pair)
+            for key in pair:
+                if key:
+                    self._called.setdefault(key, delta)
 
     def _add_facts(self, steps: Sequence[WalkStep], shapes: Sequence[ShapeRow]) -> None:
         first = len(self.commits)
@@ -160,6 +184,7 @@ class TranscriptLayout:
         made._marks = self._marks[: bisect_right(self._marks, delta - 1, key=lambda mark: mark.delta)]
         made.told = {at: kept for at, kept in self.told.items() if at < delta}
         made.sessions = set(self.sessions)
+        made._called = {key: at for key, at in self._called.items() if at < delta}
         made._said, made._on_screen = set(self._said), set(self._on_screen)
         return made
 

@@ -168,15 +168,19 @@ class Transcripts:
             if near is None and row >= 0 and self._has_record(opened, delta, name):
                 near = row
         if near is None:
-            near = self._place_untold(opened, name)
+            near = self._place_untold(opened, name, index)
         return near
 
-    def _place_untold(self, opened: OpenTranscript, name: str) -> int | None:
-        """The row behind a record that is not told here: it repeats what is said for a screen, or is of an agent that
-        has a chain of its own."""
+    def _place_untold(self, opened: OpenTranscript, name: str, index: int) -> int | None:
+        """The row behind a record that is not told here: it repeats what is said, or is of an agent that has a chain of
+        its own. A delta that has a record twice may tell it once."""
         layout = opened.layout
         for delta in list(layout.told)[:UNTOLD]:
             if self._has_record(opened, delta, name):
+                for read in self._read_delta(opened, delta):
+                    joined = read.row.joined if read.row is not None else None
+                    if joined is not None and _is(joined, name, index):
+                        return read.number
                 return min(layout.starts[delta + 1], len(layout) - 1) if len(layout) else None
         return None
 

@@ -61,7 +61,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True):
     """Whoever asks."""
 
     name: str = ""
-    """The token's name; `socket` for the owner over the socket, empty for a stranger."""
+    """The token's name; `@socket` for the owner over the socket, empty for a stranger."""
     grants: frozenset[str] = frozenset()
     principal: str = ""
     machine: str = ""
@@ -73,6 +73,6 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True):
         return {"principal": self.principal, "machine": self.machine, "who": self.principal}
 
 
-OWNER = Visitor(name="socket", grants=frozenset({ADMIN}))
-"""Who asks over the socket: nobody else can."""
+OWNER = Visitor(name="@socket", grants=frozenset({ADMIN}))
+"""Who asks over the socket: nobody else can, and no token can be called so, since limits and log go by the name."""
 STRANGER = Visitor()

@@ -24,7 +24,7 @@ export function Agents({ page, version }) {
   // Either of the two is enough for cards; an export has one of them.
   if (!cards || !(listed || unlisted || (lanes && page.rows > LARGE))) return html`<${Loading} what="the agents" />`;
   if (!cards.length) return html`<${State} title="No agents are known here" actions=${html`<a class="button primary" href=${sessionAddress(page.session)}>Read the transcript</a>`}><p>Nothing in this session says who spoke in it.</p><//>`;
-  return html`<${Cards} page=${page} cards=${cards} />`;
+  return html`<${Cards} page=${page} cards=${cards} unseen=${lanes?.unseen_agents ? lanes : null} />`;
 }
 
 /** The agents from the root down, each with how deep it stands and whether another of the same parent follows. */
@@ -62,7 +62,7 @@ function treeOf(page, listed, lanes) {
   return cards;
 }
 
-function Cards({ page, cards }) {
+function Cards({ page, cards, unseen }) {
   const chosen = address.value.params.get("a") || "";
   const order = orderOf(page, cards);
   const at = cards.findIndex((card) => card.id === chosen);
@@ -74,13 +74,13 @@ function Cards({ page, cards }) {
     close: () => (chosen ? void setParams({ a: null }, { replace: true }) : false),
   });
   useEffect(() => document.querySelector(".agent-card.chosen")?.scrollIntoView({ block: "nearest" }), [chosen]);
-  const priced = cards.map((card) => card.lane?.price_usd_micros).filter((price) => price !== null && price !== undefined);
+  const priced = cards.map((card) => card.lane?.price_usd_micros).concat(unseen?.unseen_price_usd_micros).filter((price) => price !== null && price !== undefined);
   const failed = cards.reduce((sum, card) => sum + (card.lane?.failed || 0), 0);
   const calls = cards.reduce((sum, card) => sum + (card.lane?.calls ?? card.calls ?? 0), 0);
   const hooks = cards.filter((card) => card.role === "hook").length;
   const deep = Math.max(...cards.map((card) => card.depth));
   return html`<div class="agents">
-    <p class="agents-sum"><b>${plural(cards.length - hooks, "agent")}</b>${hooks ? html` and <b>${plural(hooks, "hook")}</b>` : ""}${deep ? html`, ${plural(deep + 1, "level")} deep` : ""}: <b>${plural(calls, "call")}</b>${failed ? html`, <b class="alert">${count(failed)} failed</b>` : ""}${priced.length ? html`, <b>${money(priced.reduce((a, b) => a + b, 0))}</b> at list price` : ""}.${cards.length === 1 ? html` One agent worked alone; <a class="link" href=${sessionAddress(page.session)}>the transcript</a> has all of it.` : ""}</p>
+    <p class="agents-sum"><b>${plural(cards.length - hooks, "agent")}</b>${hooks ? html` and <b>${plural(hooks, "hook")}</b>` : ""}${deep ? html`, ${plural(deep + 1, "level")} deep` : ""}: <b>${plural(calls, "call")}</b>${failed ? html`, <b class="alert">${count(failed)} failed</b>` : ""}${priced.length ? html`, <b>${money(priced.reduce((a, b) => a + b, 0))}</b> at list price` : ""}.${unseen ? html` <b>${money(unseen.unseen_price_usd_micros)}</b> of it is of ${plural(unseen.unseen_agents, "agent")} of which only the usage is known.` : ""}${cards.length === 1 ? html` One agent worked alone; <a class="link" href=${sessionAddress(page.session)}>the transcript</a> has all of it.` : ""}</p>
     <${List} source=${page.session} total=${cards.length} version=${cards} label="Agents" itemRole="listitem" class="agents-list" estimate=${150} load=${async (start, n) => cards.slice(start, start + n)}
       row=${(card, n) => html`<${Card} card=${card} n=${n} page=${page} order=${order} parent=${cards.find((one) => one.id === card.parent)} chosen=${card.id === chosen} />`} />
   </div>`;
