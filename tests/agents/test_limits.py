@@ -148,6 +148,14 @@ def test_a_cost_that_nobody_knows_stops_a_run_that_must_not_cost_more(tmp_path: 
         assert (1, 1) == (len(model.asked), len(lines(session, subtype="limit")))
 
 
+def test_a_limit_is_reached_by_figures_that_add_up_to_it(tmp_path: Path) -> None:
+    root, session, model = stage(tmp_path / "log", LOOKS, cost=0.1, limits=RunLimits(cost_usd=0.8))
+    with session:
+        with pytest.raises(LimitReached, match=r"is 0\.8, and 0\.8 is used"):
+            say(root, "Go.")
+        assert 8 == len(model.asked)
+
+
 def test_a_script_costs_nothing(tmp_path: Path) -> None:
     model = ScriptedModel({"agents": {"root": ["Hello."]}})
     root, session = load_session(tmp_path / "log", language_model=model, ack="os", limits=RunLimits(cost_usd=0.01))
@@ -212,10 +220,42 @@ def test_a_limit_is_a_failure_of_the_model_for_whoever_knows_no_better() -> None
     assert issubclass(LimitReached, ModelFailed)
 
 
-@pytest.mark.parametrize("wrong", [-1, "many", True])
+@pytest.mark.parametrize("wrong", [-1, "many", True, 2.5, float("nan"), float("inf"), 2**64])
 def test_a_limit_is_a_number(wrong: Any) -> None:
-    with pytest.raises(BadRequest, match="is a number"):
+    with pytest.raises(BadRequest, match="steps of RunLimits cannot be"):
         RunLimits(steps=wrong)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_a_limit_on_cost_is_finite(wrong: float) -> None:
+    with pytest.raises(BadRequest, match="cost_usd of RunLimits cannot be"):
+        RunLimits(cost_usd=wrong)
+
+
+@pytest.mark.parametrize("of_an_agent", [False, True])
+def test_a_whole_number_that_is_written_as_a_float_limits_all_the_same(tmp_path: Path, *, of_an_agent: bool) -> None:
+    limits: Any = RunLimits(tokens=2e2, cost_usd=9)  # type: ignore[arg-type]
+    root, session, model = stage(tmp_path / "log", LOOKS, limits=None if of_an_agent else limits)
+    with session:
+        if of_an_agent:
+            root.limits = limits
+        with pytest.raises(LimitReached, match="on tokens is 200"):
+            say(root, "Go.")
+        assert 2 == len(model.asked)
+
+
+def test_a_limit_that_a_log_has_as_a_float_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    made = {
+        "message_id": "m1",
+        "event_type": "agent_created",
+        "agent_id": "a",
+        "attributes": {"limits": {"steps": 2.0}},
+    }
+    path.write_text(json.dumps(made) + "\n")
+    root, session, _ = stage(path, LOOKS)
+    with session:
+        assert RunLimits(steps=2) == root.limits
 
 
 @pytest.mark.parametrize("found", [7, {"steps": "many"}, {"cost_usd": -1}])

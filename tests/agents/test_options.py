@@ -142,6 +142,18 @@ class TestOptions:
             assert ModelOptions() == root.options
             assert "Hello." == say(root, "Hello?")
 
+    @pytest.mark.parametrize("wrong", [{"temperature": "0.2"}, {"max_tokens": 2.5}, {"timeout": float("nan")}])
+    def test_that_a_log_could_not_give_back_are_refused(self, wrong: dict[str, Any]) -> None:
+        with pytest.raises(BadRequest, match=f"{next(iter(wrong))} of ModelOptions cannot be"):
+            ModelOptions(**wrong)
+
+    def test_a_whole_number_that_is_written_as_a_float_is_one(self, tmp_path: Path) -> None:
+        given = ModelOptions(max_tokens=1e3, temperature=1.0)  # type: ignore[arg-type]
+        root, session, model = stage(tmp_path / "log", {"root": ["Hello."]}, options=given)
+        with session:
+            say(root, "Hello?")
+            assert [("root", ModelOptions(max_tokens=1000, temperature=1.0))] == model.options
+
     def test_a_request_that_takes_too_long_is_made_again(self, tmp_path: Path) -> None:
         class Slow:
             name = "slow"
@@ -178,6 +190,20 @@ class TestAnswersWithAForm:
             assert ("Rome", 30) == (value.place, value.degrees)
             form = model.options[0][1].response_format
             assert ("json_schema", kind.__name__) == (form["type"], form["json_schema"]["name"])
+
+    def test_that_never_fit_are_not_asked_for_again_until_more_may_be_tried(self, tmp_path: Path) -> None:
+        parts = {"root": ["Hot.", "Hotter.", GOOD]}
+        options = ModelOptions(response_format=Weather, tries=2)
+        root, session, _ = stage(tmp_path / "log", parts, options=options)
+        with session:
+            for _ in range(2):
+                with pytest.raises(ModelFailed, match="gave 2 answers"):
+                    say(root, "How is it?") if not root.transcript else asyncio.run(root.response())
+            assert ["Hot.", "Hotter."] == contents(root, "assistant")
+            root.options = msgspec.structs.replace(options, tries=3)
+
+            assert GOOD == asyncio.run(root.response())
+            assert ["user", "assistant"] * 3 == [entry["role"] for entry in root.transcript]
 
     def test_that_do_not_fit_are_sent_back_with_the_reason(self, tmp_path: Path) -> None:
         parts = {"root": ["It is hot.", BAD, GOOD]}

@@ -139,6 +139,21 @@ def test_an_attempt_that_breaks_off_is_told_and_begun_anew(tmp_path: Path) -> No
     assert ("root", "failed", "scripted failure 1 of 1") == failed
 
 
+def test_every_piece_says_to_which_attempt_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "MOMENT", 60.0)  # the rest is shown when the message is in the log
+    told: list[tuple[str, int]] = []
+    parts = {"root": [{"say": "One two.", "call": {"tool": "look", "arguments": {}}, "failures": 1}, "Done."]}
+    root, session = open_stage(
+        tmp_path / "log",
+        parts,
+        stream=lambda _, piece: told.append((piece.kind, piece.attempt)),
+        retries=Retries(first=0),
+    )
+    with session:
+        say(root, "Count.")
+    assert [("failed", 1), ("text", 2), ("call", 2), ("reply", 2), ("text", 1), ("reply", 1)] == told
+
+
 def test_what_was_heard_before_a_failure_for_good_is_partial_until_the_turn_is_over(tmp_path: Path) -> None:
     parts = {"root": [{"say": "One two three.", "error": "cut", "breaks": 2}]}
     root, session = open_stage(tmp_path / "log", parts, stream=Told())

@@ -143,7 +143,7 @@ class Asking:
         stream = getattr(model, "stream", None)
         if stream is None:
             reply = checked(await model.complete(self.request))
-            self.pool.unshown[self.agent.agent_id] = reply.content or ""
+            self.pool.unshown[self.agent.agent_id] = (reply.content or "", self.attempt)
             return reply
         try:
             reply = await self._listen(stream(self.request))
@@ -151,7 +151,7 @@ class Asking:
             self._flush()  # what the model had said is part of what happened
             raise
         words = reply.content or ""
-        self.pool.unshown[self.agent.agent_id] = words[self._shown["text"] :]
+        self.pool.unshown[self.agent.agent_id] = (words[self._shown["text"] :], self.attempt)
         return reply
 
     async def _listen(self, stream: AsyncIterator[Streamed | Reply]) -> Reply:
@@ -183,7 +183,7 @@ class Asking:
     def _take(self, piece: Streamed) -> None:
         if piece.kind not in self._shown:
             self._flush()
-            self._tell(piece)
+            self._tell(msgspec.structs.replace(piece, attempt=self.attempt))  # a model does not know which it is
             return
         if piece.kind != self._kind:
             self._flush()
@@ -243,9 +243,10 @@ def tell(agent: Agent, piece: Streamed) -> None:
 
 def told_whole(agent: Agent, content: str) -> None:
     """Show the rest of a message that is in the log now, and that it is whole."""
-    if rest := agent.pool.unshown.pop(agent.agent_id, ""):
-        tell(agent, Streamed(text=rest))
-    tell(agent, Streamed(kind="reply", text=content))
+    rest, attempt = agent.pool.unshown.pop(agent.agent_id, ("", 1))
+    if rest:
+        tell(agent, Streamed(text=rest, attempt=attempt))
+    tell(agent, Streamed(kind="reply", text=content, attempt=attempt))
 
 
 def partial(session: Session, agent_id: str) -> str:

@@ -19,6 +19,7 @@ from harken.events.tally import SYNTHETIC
 from harken.log import Session
 
 from .actions import TOOLS
+from .typed import hold, whole
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -51,10 +52,11 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long models and tools may work in all; calls side by side each count."""
 
     def __post_init__(self) -> None:
+        hold(self)
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
-                raise BadRequest(f"a limit of {name} is a number, and {value!r:.80} is none", hint="such as steps=100")
+            if value is not None and value < 0:
+                raise BadRequest(f"{name} of RunLimits cannot be {value!r:.80}", hint="such as steps=100")
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +76,8 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
 def read_limits(value: object) -> RunLimits | None:
     """Limits from a log, which anybody may have written; None where they are none."""
     try:
-        return msgspec.convert(value, RunLimits) if isinstance(value, dict) else None
+        found = {name: whole(one) for name, one in value.items()} if isinstance(value, dict) else None
+        return msgspec.convert(found, RunLimits) if found is not None else None
     except (msgspec.ValidationError, BadRequest):
         return None
 
@@ -165,7 +168,7 @@ def check(agent: Agent) -> None:
         used = agent.pool.used(whose)
         for name in ("cost_usd", "tokens", "steps", "seconds"):
             most = getattr(limits, name)
-            if most is not None and getattr(used, name) >= most:
+            if most is not None and round(getattr(used, name), 12) >= most:  # 8 times 0.1 is a little less than 0.8
                 reached(agent, name, whose, most, getattr(used, name))
         if limits.cost_usd is not None and used.unpriced:
             what = f"the cost of {used.unpriced} replies is not known, so a limit on cost cannot be kept"

@@ -15,6 +15,7 @@ import msgspec
 from harken.errors import BadRequest, ModelFailed
 
 from .schemas import schema_in, wrapped
+from .typed import hold, whole
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -51,6 +52,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "response_format", wrapped(self.response_format))
         msgspec.structs.force_setattr(self, "stop", (self.stop,) if isinstance(self.stop, str) else tuple(self.stop))
+        hold(self)
         if self.tries < 1:
             raise BadRequest(f"at least one answer is tried, not {self.tries}", hint="such as tries=3")
         if secret := sorted(_SECRET & self.extra.keys()):
@@ -84,6 +86,7 @@ def read_options(value: object) -> ModelOptions | None:
     """Options from a log, which anybody may have written; None where they are none."""
     if not isinstance(value, dict):
         return None
+    value = {name: whole(one) for name, one in value.items()}
     extra = value.get("extra")
     if isinstance(extra, dict):
         value = value | {"extra": {key: one for key, one in extra.items() if key not in _SECRET}}

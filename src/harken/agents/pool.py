@@ -68,7 +68,7 @@ class AgentPool:
         self.beside: dict[str, dict[str, Any]] = {}
         """What is to be logged on the line of each agent's next message."""
         self._ledger: Ledger | None = None
-        self.unshown: dict[str, str] = {}
+        self.unshown: dict[str, tuple[str, int]] = {}
         """What of each agent's message nobody was shown before it was whole."""
         self._living: dict[str, Agent] = {}
         self.reviving = Reviving(self)

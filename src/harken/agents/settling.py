@@ -81,16 +81,25 @@ def wrong_form(agent: Agent, text: str) -> str | None:
     return None if schema is None else misfit_text(text, schema)
 
 
+def refuse_form(turn: Turn) -> None:
+    """Before a model is asked: an answer that did not fit its form goes back first, or it would be shown its own words
+    as the last that were said; where no more may be tried, it is not asked."""
+    if not turn.agent.pool.is_plain and (spoken := to_review(turn)) is not None:
+        words = str(spoken.get("content") or "")
+        sent_back_for_its_form(turn.agent, LoggedString(words, str(spoken["message_id"]), turn.agent.session.path))
+
+
 def sent_back_for_its_form(agent: Agent, said: LoggedString) -> bool:
     """Send an answer back that does not fit its form; `ModelFailed` after as many as may be tried."""
     why = wrong_form(agent, said)
     if why is None:
         return False
-    if times_sent_back(agent.transcript, by_hook=False) + 1 < agent.options.tries:
+    given = times_sent_back(agent.transcript, by_hook=False) + 1
+    if given < agent.options.tries:
         agent.harken(f"{WRONG_FORM} {why}. {ANEW}", origin=SENT_BACK, cause=said.message_id)
         return True
-    message = f"{agent.language_model} gave {agent.options.tries} answers that do not fit their form: {why}"
+    message = f"{agent.label} gave {given} answers that do not fit their form: {why}"
     agent.session.append([Error(agent_id=agent.agent_id, message=message, cause=said.message_id)])
     raise ModelFailed(
-        f"{message} ({agent.label})", hint="set more tries, another model or another form in agent.options; then resume"
+        message, hint="set more tries or another form in agent.options, and another model if need be; then resume"
     )
