@@ -144,16 +144,19 @@ def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
         return said, "", heard
     names, first = _speakers(index, at), index.records[at][0]
     own = first.label if isinstance(first, Prompt) and heard.startswith(first.label) else ""
-    if own and not _names_another(own, names):
+    if own and not _names_another(index, own, names):
         return said, own, heard[len(own) :]
     label, words = split_label(heard, said, names)
     return said, label, words
 
 
-def _names_another(label: str, names: Collection[str] | None) -> bool:
-    """Whether a label puts the words into somebody else's mouth."""
+def _names_another(index: Index, label: str, names: Collection[str] | None) -> bool:
+    """Whether a label puts the words into somebody else's mouth; one may say how they were said (`[Ann, whispering]: `)."""
     found = _LABEL.fullmatch(label)
-    return found is not None and names is not None and found[1] not in names
+    if found is None or names is None or found[1] in names:
+        return False
+    manner = any(found[1].startswith(f"{name}, ") for name in names if name)
+    return not manner or any(index.name(agent_id) == found[1] for agent_id in index.agents)
 
 
 def is_changed(index: Index, at: int) -> bool:
