@@ -151,7 +151,7 @@ def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
 
 
 def _names_another(index: Index, label: str, names: Collection[str] | None) -> bool:
-    """Whether a label puts the words into somebody else's mouth; one may say how they were said (`[Ann, whispering]: `)."""
+    """Whether a label puts the words into another mouth; it may say how they were said (`[Ann, whispering]: `)."""
     found = _LABEL.fullmatch(label)
     if found is None or names is None or found[1] in names:
         return False
