@@ -400,3 +400,28 @@ def test_a_recording_of_calls_side_by_side_is_played_again_exactly(tmp_path: Pat
         assert "Everything is done." == asyncio.run(root.response())
 
     assert beside.SAID == beside.said(again)
+
+
+def test_a_call_that_had_not_begun_when_a_model_failed_is_run_when_it_answers_again(tmp_path: Path) -> None:
+    done: list[str] = []
+
+    @tool(alone=True)
+    def pay() -> str:
+        """Pay once."""
+        done.append("paid")
+        return "Paid."
+
+    asked = calls(("task", {"name": "Ann", "prompt": "Go."}), "pay", ("terminate", {"name": "Ann"}))
+    failing = {"say": "I am Ann.", "error": "out of order"}
+    root, session = open_stage(tmp_path / "log", {"root": [asked, "Over."], "Ann": [failing]}, tools=[pay])
+    with session:
+        for _ in range(2):
+            with pytest.raises(ModelFailed, match="out of order"):
+                say(root, "Go.") if not root.transcript else asyncio.run(root.resume())
+        assert [] == done
+        assert 1 == len(lines(session, subtype="calls_held"))
+    root, session = open_stage(tmp_path / "log", {"root": [asked, "Over."], "Ann": ["I am Ann."]}, tools=[pay])
+    with session:
+        assert "Over." == asyncio.run(root.resume())
+        assert ["I am Ann.", "Paid.", "Terminated subagent: Ann"] == contents(root, "tool")
+        assert ["paid"] == done

@@ -93,9 +93,10 @@ def tool_of(agent: Agent, message_id: str, call_id: str, name: str) -> Tool | No
 
 
 def hold(agent: Agent, message_id: str, call_ids: Sequence[str]) -> None:
-    """Log which calls of a message were not begun, because one before them waits."""
-    if call_ids:
-        agent.session.note_held(agent.agent_id, message_id, call_ids)
+    """Log which calls of a message were not begun, because one before them waits or has stopped the turn."""
+    known = agent.session.registry.questions.held
+    if new := [one for one in call_ids if (agent.agent_id, message_id, one) not in known]:
+        agent.session.note_held(agent.agent_id, message_id, new)
 
 
 def begin(call: Call) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from harken.errors import BadRequest, Waiting
+from harken.errors import BadRequest, ModelFailed, Waiting
 from harken.events.base import likeness
 
 from . import questions
@@ -110,7 +110,7 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
     limit = asyncio.Semaphore(agent.pool.parallel)
     stopped: list[BaseException] = []
     waiting: dict[int, Waiting | None] = {}
-    """Calls that wait for a person, and those that are held back behind one."""
+    """Calls that wait for a person, and those that are held back: behind one, or since the turn has to stop."""
 
     @contextlib.asynccontextmanager
     async def in_turn(number: int) -> AsyncIterator[None]:
@@ -125,9 +125,9 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         try:
             for earlier in order[number]:
                 await over[earlier].wait()
-            if any(earlier in waiting for earlier in order[number]):
+            if stopped or any(earlier in waiting for earlier in order[number]):
                 waiting[number] = None
-            elif not stopped:
+            else:
                 await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), limit))
         except Waiting as problem:
             waiting[number] = problem
@@ -147,7 +147,8 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
     await asyncio.gather(*tasks, return_exceptions=True)
-    questions.hold(agent, message_id, [calls[one]["id"] for one, problem in waiting.items() if problem is None])
+    if all(isinstance(problem, ModelFailed) for problem in stopped):  # else nothing can be logged
+        questions.hold(agent, message_id, [calls[one]["id"] for one, problem in waiting.items() if problem is None])
     if stopped:
         raise stopped[0]
     if waiting:

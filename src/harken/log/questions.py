@@ -29,7 +29,7 @@ TAKEN = "answer_taken"
 """Whoever asked has the answer, and goes on with it: from here on a call that asked is like any other."""
 WITHDRAWN = "question_withdrawn"
 HELD = "calls_held"
-"""Calls of a message that were not begun, because one before them waits for an answer."""
+"""Calls of a message that were not begun, because one before them waits for an answer or has stopped the turn."""
 BEGUN = "call_begun"
 """One of these was begun after all."""
 SUBTYPES = frozenset({QUESTION, ANSWER, TAKEN, WITHDRAWN, HELD, BEGUN})
