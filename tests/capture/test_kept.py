@@ -293,3 +293,14 @@ def test_of_several_conversations_one_is_written_and_the_others_are_told(
     assert {"records of other agents": 3} == {
         loss.what: loss.count for loss in made.losses if loss.what == "records of other agents"
     }
+
+
+def test_a_commit_is_described_by_its_own_conversation_alone(repo: Repo, tmp_path: Path) -> None:
+    with harken.Session(tmp_path / "garden.jsonl") as session:
+        capture = Capture(session, "test")
+        for asked, answered in (("What grows there?", "Nettles."), ("How tall are trees?", "Very tall.")):
+            exchange = capture.request(CapturedRequest(messages=[user(asked)], read=read, model="m-1"))
+            assert exchange is not None
+            exchange.reply([Response(content=answered)])
+    [brought] = repo.import_sessions([tmp_path / "garden.jsonl"])
+    assert ["What grows there? → Nettles."] == [entry.summary for entry in repo.log(brought.session)]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, excerpt
+from harken.events.base import clean, excerpt, of_one_agent
 from harken.events.tools import doing
 from harken.formats.base import Format, count
 from harken.store.base import Annotation
@@ -39,7 +39,8 @@ def _outline(events: Sequence[Event], folder: str) -> str:
     """What was asked, what was done, what was said last; empty where there is nothing of it."""
     asked = injected = said = ""
     calls: list[str] = []
-    for event in events:
+    # A chain keeps what other agents of its log said meanwhile: that is told in chains of their own.
+    for event in of_one_agent(events)[0]:
         if isinstance(event, ToolCall):
             calls.append(excerpt(doing(event, folder), LINE // 2))
         elif isinstance(event, Response) and event.content.strip():
