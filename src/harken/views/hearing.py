@@ -138,25 +138,23 @@ def source_of(index: Index, root: int) -> str | None:
 
 def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
     """What was said, the label before what was heard, and what was heard."""
-    root = index.root[at]
-    said, heard = (index.texts[root] if root >= 0 else index.texts[at]), index.texts[at]
+    root, heard = index.root[at], index.texts[at]
+    said = index.texts[root] if root >= 0 else heard
     if at == root or said == heard:
         return said, "", heard
     names, first = _speakers(index, at), index.records[at][0]
     own = first.label if isinstance(first, Prompt) and heard.startswith(first.label) else ""
     if own and not _names_another(index, own, names):
         return said, own, heard[len(own) :]
-    label, words = split_label(heard, said, names)
-    return said, label, words
+    return said, *split_label(heard, said, names)
 
 
 def _names_another(index: Index, label: str, names: Collection[str] | None) -> bool:
     """Whether a label puts the words into another mouth; it may say how they were said (`[Ann, whispering]: `)."""
-    found = _LABEL.fullmatch(label)
-    if found is None or names is None or found[1] in names:
+    if (found := _LABEL.fullmatch(label)) is None or names is None or found[1] in names:
         return False
-    manner = any(found[1].startswith(f"{name}, ") for name in names if name)
-    return not manner or any(index.name(agent_id) == found[1] for agent_id in index.agents)
+    how = tuple(f"{one}, " for one in names if one)
+    return not found[1].startswith(how) or found[1] in map(index.name, index.agents)
 
 
 def is_changed(index: Index, at: int) -> bool:
@@ -284,8 +282,7 @@ def entries_at(index: Index, agent_id: str, until: int) -> set[int]:
         if isinstance(event, TranscriptEdit):
             entries.edit(event, [at])
         elif is_entry(event):
-            last = entries.last
-            if last is not None and continues(index.records[last[0]][0], event):
+            if (last := entries.last) is not None and continues(index.records[last[0]][0], event):
                 last.append(at)
             else:
                 entries.add([at])
