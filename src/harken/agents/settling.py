@@ -84,7 +84,7 @@ def wrong_form(agent: Agent, text: str) -> str | None:
 def refuse_form(turn: Turn) -> None:
     """Before a model is asked: an answer that did not fit its form goes back first, or it would be shown its own words
     as the last that were said; where no more may be tried, it is not asked."""
-    if not turn.agent.pool.is_plain and (spoken := to_review(turn)) is not None:
+    if (spoken := to_review(turn)) is not None:
         words = str(spoken.get("content") or "")
         sent_back_for_its_form(turn.agent, LoggedString(words, str(spoken["message_id"]), turn.agent.session.path))
 

@@ -108,7 +108,8 @@ class Turn:
             await self.agent.prepare()
             if (left := open_calls(self.agent.transcript)) is not None:
                 await settling.settle(self, *left)
-            settling.refuse_form(self)
+            if not self.agent.pool.is_plain:
+                settling.refuse_form(self)
             if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
                 raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
             return await self._go_on()
