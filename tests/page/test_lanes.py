@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
+import harken
+from support.double_counting import a_sub_agent_that_only_its_parent_tells_of
 
 from .conftest import Served, Visit, visiting
 
@@ -126,3 +130,21 @@ def test_lanes_and_agents_fit_a_small_screen(browser: Browser, served: Served, s
             page = visit.open(f"/s/{sessions['sub_agents']}?v={view}")
             page.locator(".lane-label, .agent-card").first.wait_for()
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_agents_without_a_lane_are_told_with_what_they_cost(browser: Browser, tmp_path: Path) -> None:
+    a_sub_agent_that_only_its_parent_tells_of(tmp_path / "home")
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path / "home"]))
+        (session,) = [row.session for row in repo.sessions()]
+        repo.index.catch_up()
+    served = Served(tmp_path / "store.db", 0, "--no-watch", "--read-only")
+    try:
+        for visit in visiting(browser, served, viewport={"width": 360, "height": 740}):
+            page = opened(visit, f"/s/{session}?v=lanes")
+            expect(page.locator(".lanes-unseen")).to_contain_text("1 more agent without a lane cost $")
+            visit.open(f"/s/{session}?v=agents")
+            expect(page.locator(".agents-sum")).to_contain_text("of 1 agent of which only the usage is known")
+            expect(page.locator(".agents-sum")).not_to_contain_text("alone")
+    finally:
+        served.stop()

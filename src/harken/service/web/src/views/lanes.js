@@ -70,8 +70,8 @@ function Timeline({ page, whole }) {
     <${Tools} ...${{ whole, order, folded, setFolded, only, setOnly, show, busy, window_ }} />
     <${LaneMap} lanes=${whole.lanes} order=${order} busy=${busy} range=${window_} show=${show} />
     <${Drawing} view=${view} choose=${choose} setHovered=${setHovered} zoom=${zoom} pan=${pan} show=${show} />
-    <${LanePanel} page=${page} part=${part} selected=${selected} order=${order} choose=${choose} />
     ${whole.unseen_agents ? html`<p class="lanes-unseen sm dim"><b>${plural(whole.unseen_agents, "more agent")}</b> without a lane cost <b>${money(whole.unseen_price_usd_micros)}</b>: only what ${whole.unseen_agents === 1 ? "it" : "each"} used is known.</p>` : null}
+    <${LanePanel} page=${page} part=${part} selected=${selected} order=${order} choose=${choose} />
     <${LaneTable} lanes=${part.lanes} />
   </div>`;
 }
