@@ -135,7 +135,11 @@ class TranscriptLayout:
         """Leave out calls and results that were told: one is told where it first stands, by the rule of the totals. A
         call stays that brings a result which is new."""
         keys = array("q", shape.calls or b"")
-        if all(kept) and len(own := set(keys) - {0}) == len(keys) - keys.count(0) and own.isdisjoint(self._called):
+        if (
+            all(kept)
+            and len(own := set(keys) - {0}) == len(keys) - keys.count(0)
+            and self._called.keys().isdisjoint(own)
+        ):
             self._called |= dict.fromkeys(own, delta)  # as nearly always
             return
         at = 0
