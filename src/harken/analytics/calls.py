@@ -41,7 +41,7 @@ def next_answered(asked: Sequence[CallT]) -> CallT:
     return next(one for one in asked if one.record == last.record)
 
 
-class ToldCalls:
+class RetoldCalls:
     """The calls and results of a session that were seen, to know one by that is told again."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class _Pairing:
 
 def answered_calls(events: Iterable[Event]) -> list[AnsweredCall]:
     """The calls of a stream of events in their order, each with its result."""
-    pairing, told, early = _Pairing(), ToldCalls(), list[ToolResult]()
+    pairing, told, early = _Pairing(), RetoldCalls(), list[ToolResult]()
     for event in events:
         if not isinstance(event, ToolCall | ToolResult) or told.is_told_again(event):
             continue

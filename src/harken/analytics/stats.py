@@ -4,7 +4,6 @@ A session's own figures are those of everything in it. In a total each thing cou
 
 * a record that the session carried over counts where it was made, and nowhere else;
 * a record that several sessions have under one name counts in one of them;
-* a call that several records of a session tell counts once;
 * the usage of a request counts once, whatever records tell of it;
 * what a process says it cost is the cost of its agents together, however many: what their requests tell is in it.
 """
@@ -15,13 +14,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harken.events import Event, Metric, ToolCall
+from harken.events import Event, Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.events.runs import SO_FAR
 from harken.events.tally import MICROS, Tally, money
-
-from .calls import ToldCalls
 
 
 def stats(events: Iterable[Event]) -> Figures:
@@ -105,9 +102,9 @@ class SessionTotals:
 
 
 def _tally(records: Iterable[SessionRecord]) -> Tally:
-    tally, told = Tally(), ToldCalls()
+    tally = Tally()
     for record in records:
-        tally.record([event for event in record.events if type(event) is not ToolCall or not told.is_told_again(event)])
+        tally.record(record.events)
     return tally
 
 

@@ -31,7 +31,10 @@ def line(events: Sequence[Event], folder: str = "") -> str:
 
 def line_of(known: Format, data: bytes, folder: str = "") -> str:
     """`line` for a delta, from a brief look at it where that is enough."""
-    brief = known.brief_reader(data) if known.brief_reader is not None else None
+    if known.brief_reader is None:
+        # A chain keeps what other agents of its log said meanwhile: that is told in chains of their own.
+        return line(of_one_agent(known.read_delta(data))[0], folder)
+    brief = known.brief_reader(data)
     return (_outline(brief, folder) if brief else "") or line(known.read_delta(data), folder)
 
 
@@ -39,8 +42,7 @@ def _outline(events: Sequence[Event], folder: str) -> str:
     """What was asked, what was done, what was said last; empty where there is nothing of it."""
     asked = injected = said = ""
     calls: list[str] = []
-    # A chain keeps what other agents of its log said meanwhile: that is told in chains of their own.
-    for event in of_one_agent(events)[0]:
+    for event in events:
         if isinstance(event, ToolCall):
             calls.append(excerpt(doing(event, folder), LINE // 2))
         elif isinstance(event, Response) and event.content.strip():
