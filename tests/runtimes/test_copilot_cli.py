@@ -97,6 +97,21 @@ def test_a_sub_agent_has_a_chain_of_its_own(lab: Lab) -> None:
     assert "SUB-ONE: look around" in told
 
 
+def test_a_sub_agent_goes_on_with_all_that_it_said_and_did(lab: Lab) -> None:
+    held = sub_agents(lab, COPILOT)
+    take_in(lab, COPILOT)
+    [agent] = [row for row in harken(lab, "sessions") if row["parent"] == held.session]
+    [written] = harken(lab, "resume", agent["session"], "--in", COPILOT, "--home", str(program(COPILOT).home(lab)))
+
+    lab.model.play([Say("Gladly.")], to="SUB-ONE")
+    prompt(lab, COPILOT, NEXT, str(written["session"]))
+    sent = program(COPILOT).items(lab.model.requests[-1].body)
+    assert ("1", []) == (written["tier"], written["losses"])
+    assert "SUB-ONE: look around" in sent[0].text
+    assert [("assistant", "The report of SUB-ONE."), ("user", NEXT)] == [(item.kind, item.text) for item in sent[-2:]]
+    assert {"call", "result"} <= {item.kind for item in sent}
+
+
 def test_a_continued_session_is_linked_and_counts_once(lab: Lab) -> None:
     held = plain(lab, "claude-code")
     _, written = carry_on(lab, held, COPILOT)

@@ -155,13 +155,20 @@ def rewrite(data: bytes, *, session_id: str, cwd: str, time: int) -> bytes:
         above = record.get("parentId")
         changed: Record = {} if isinstance(above, str) and above in there else {"parentId": parent}
         if agent_of(record):
-            record = {key: value for key, value in record.items() if key != "agentId"}
+            record = _as_own(record)
             changed.setdefault("parentId", parent)
         out.append(encode({**record, **changed}) + b"\n" if changed else raw if raw.endswith(b"\n") else raw + b"\n")
         if isinstance(name := record.get("id"), str):
             there.add(name)
             parent = name
     return b"".join(out)
+
+
+def _as_own(record: Record) -> Record:
+    """A line of a sub-agent without what says so: by either of the two the program leaves it out of the conversation."""
+    data = {key: value for key, value in content_of(record).items() if key != "parentToolCallId"}
+    own = {key: value for key, value in record.items() if key != "agentId"}
+    return own | {"data": data} if isinstance(record.get("data"), dict) else own
 
 
 def _begins(record: Record) -> bool:
