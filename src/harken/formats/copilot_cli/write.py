@@ -165,7 +165,7 @@ def rewrite(data: bytes, *, session_id: str, cwd: str, time: int) -> bytes:
 
 
 def _as_own(record: Record) -> Record:
-    """A line of a sub-agent without what says so: by either of the two the program leaves it out of the conversation."""
+    """A line of a sub-agent without what says so: by either of the two the program leaves it out."""
     data = {key: value for key, value in content_of(record).items() if key != "parentToolCallId"}
     own = {key: value for key, value in record.items() if key != "agentId"}
     return own | {"data": data} if isinstance(record.get("data"), dict) else own
