@@ -209,6 +209,14 @@ def test_sub_agents_have_their_own_lines() -> None:
     assert b"agent-1" not in COPILOT.context(data)
 
 
+def test_the_lines_of_a_sub_agent_alone_are_its_own_messages() -> None:
+    data = everything().data
+    [own] = side_chains(data).values()
+
+    assert (scan(data).inside, 0) == (scan(own).messages, scan(own).inside)
+    assert "" != scan(own).title != scan(data).title
+
+
 def test_no_cut_parts_a_call_from_its_result_and_one_falls_before_every_prompt() -> None:
     session = everything()
     session.compaction("They looked.")

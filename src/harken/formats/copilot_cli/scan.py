@@ -38,6 +38,8 @@ class SessionState(msgspec.Struct, omit_defaults=True):
     records: int = 0
     opaque: int = 0
     inside: int = 0
+    main: bool = False
+    """Whether a line is no sub-agent's; the lines of one alone have none, and are its own."""
     agents: dict[str, bool] = {}
     """Sub-agents with lines in the file: a set that is written down in the same order every time."""
     makers: dict[str, str] = {}
@@ -99,10 +101,12 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
         if agent := clean(agent_of(record)):
             now.inside += now.tally.messages - before
             now.agents[agent] = True
+        else:
+            now.main = True
         kind, data = kind_of(record), content_of(record)
         if kind == START and not agent:
             self._begun(data, size)
-        elif kind == PROMPT and not agent:
+        elif kind == PROMPT and not (agent and self._has_main):
             self._entitle(events)
         elif kind == "session.title_changed" and (title := text_of(data.get("title"))):
             now.title, now.named = clean(title)[:TITLE], True
@@ -112,6 +116,10 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
             self._spawning(data, agent)
         if kind in (PROMPT, ANSWER) and len(now.names) < NAMES and isinstance(name := record.get("id"), str):
             now.names.append(name)
+
+    @property
+    def _has_main(self) -> bool:
+        return self.now.main or bool(self.now.session)  # states of before say it by the session alone
 
     def _begun(self, data: Record, size: int) -> None:
         now = self.now
@@ -123,7 +131,8 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
                 self.origin = read_origin(data[ORIGIN], size)
 
     def _entitle(self, events: list[Event]) -> None:
-        said = next((event for event in events if isinstance(event, Prompt) and event.source != "injected"), None)
+        prompts = (event for event in events if isinstance(event, Prompt))
+        said = next((one for one in prompts if one.source != "injected" or one.origin == "agent"), None)
         if said is not None and not self.now.title:
             self.now.title = " ".join(said.content[:100_000].split())[:TITLE]
 
@@ -154,7 +163,7 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
             records=now.records,
             opaque=now.opaque,
             messages=now.tally.messages,
-            inside=now.inside,
+            inside=now.inside if self._has_main else 0,
             tally=now.tally,
             calls=self.calls,
             makers=dict(now.makers),
