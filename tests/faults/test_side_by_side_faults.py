@@ -50,7 +50,9 @@ def kill_and_resume(folder: Path, moments: list[float]) -> bool:
     assert [] == twice, moments
     with Session.load(folder / "log.jsonl", readonly=True) as session:
         assert [] == session.open_calls
-        assert {} == session.registry.counts
+        # A kill may tear the line that is being written: it is healed by appending, and stays as what cannot be read.
+        assert {"not JSON": session.registry.counts.get("not JSON", 0)} == {"not JSON": 0, **session.registry.counts}
+        assert session.registry.counts.get("not JSON", 0) <= len(moments)
     return struck
 
 
