@@ -51,8 +51,8 @@ def kill_and_resume(folder: Path, moments: list[float]) -> bool:
     with Session.load(folder / "log.jsonl", readonly=True) as session:
         assert [] == session.open_calls
         # A kill may tear the line that is being written: it is healed by appending, and stays as what cannot be read.
-        assert {"not JSON": session.registry.counts.get("not JSON", 0)} == {"not JSON": 0, **session.registry.counts}
-        assert session.registry.counts.get("not JSON", 0) <= len(moments)
+        assert {"not JSON"} >= session.registry.counts.keys()
+        assert len(moments) >= sum(session.registry.counts.values())
     return struck
 
 
