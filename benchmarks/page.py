@@ -36,12 +36,15 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.large_session import WORDS, write_large_session  # noqa: E402
+from support.viewed import long_session, write_log  # noqa: E402
 
 PEER = "agentsview==0.46.1"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 ROUNDS = 3
 VISITS = 3
 """Starts of both servers, and visits of a browser behind the first one of each."""
+TALK = "talk"
+"""The session in which twenty agents talk: Flow is about these, and a session of one agent has none."""
 VIEWS = {"agents": ".agent-card", "flow": ".flow-list .list-row"}
 """What is there when a view is."""
 SCROLL = """async ([selector, step, frames]) => {
@@ -248,7 +251,8 @@ def ours(browser: Browser, store: Path, session: str, record: str) -> dict[str, 
         sign_in(page, url, token)
         found = looked_at(page, f"{url}/s/{session}", ".rows")
         deep = [timed(page, f"{url}/s/{session}?e={record}", ".row-frame.selected") for _ in range(ROUNDS)]
-        views = {name: timed(page, f"{url}/s/{session}?v={name}", selector) for name, selector in VIEWS.items()}
+        shown = {"agents": session, "flow": TALK}
+        views = {name: timed(page, f"{url}/s/{shown[name]}?v={name}", selector) for name, selector in VIEWS.items()}
     return {**found, "deep": deep, "views": views}
 
 
@@ -304,7 +308,8 @@ def main(out: Callable[[str], object], records: int = 100_000) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         where = Path(folder)
         session, _, names = write_large_session(where / "home" / ".claude", records)
-        harken("--store", str(where / "store.db"), "import", str(where / "home" / ".claude"))
+        talk = write_log(where / f"{TALK}.jsonl", long_session(records))
+        harken("--store", str(where / "store.db"), "import", str(where / "home" / ".claude"), str(talk))
         harken("--store", str(where / "store.db"), "index")
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         home = where / "home"
