@@ -54,7 +54,8 @@ def test_an_index_that_is_missing_is_made_without_being_asked_for(repo: Repo, tm
 
 
 def test_an_answer_waits_for_no_acknowledgement_of_its_first_half(service: RunningService) -> None:
-    """With Nagle's algorithm every answer but the first on a connection took 40 ms. The quickest one says it, on any machine."""
+    """With Nagle's algorithm every answer but the first on a connection took 40 ms. The quickest one says it, on any
+    machine."""
 
     def asked(asking: httpx.Client) -> float:
         before = time.perf_counter()

@@ -128,3 +128,18 @@ def test_nothing_is_written_to_a_file_that_is_no_longer_the_store(path: Path, go
 
         with pytest.raises(Conflict, match="no longer the file"):
             repo.checkpoint([Prompt(content="after")], session_id="s9")
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_nothing_is_read_of_a_file_that_is_no_longer_the_store(path: Path, tmp_path: Path, gone: bool) -> None:
+    """Connections of before would tell of the old file, new ones of the new one; together that looks like damage."""
+    with harken.open(tmp_path / "other.db") as other:
+        for number in range(50):
+            other.checkpoint([Prompt(content=f"{number} {'x' * 4000}")], session_id=f"o{number}")
+    with harken.open(path) as repo:
+        commit = repo.checkpoint([Prompt(content="before")], session_id="s9")
+        path.unlink() if gone else (tmp_path / "other.db").replace(path)
+
+        for ask in (repo.sessions, repo.last_change, lambda: repo.conversation(commit), repo.names):
+            with pytest.raises(Conflict, match="no longer the file that was opened"):
+                ask()

@@ -19,7 +19,7 @@ from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Lo
 
 from . import sql
 from .connections import POOLED, PooledConnection
-from .explaining import ERRORS, explain, is_busy, is_no_text, lenient
+from .explaining import ERRORS, another_file, explain, is_busy, is_no_text, lenient
 from .opening import FairLock, FairTurns, Steps, delist, enlist, identity, upgrade
 from .waiting import patiently
 
@@ -130,6 +130,8 @@ class Database:
         if not self.turns.acquire(self.timeout):
             raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
         try:
+            if identity(self.path) != self._file:
+                raise another_file(self.path)
             try:
                 return self._free.pop()
             except IndexError:
@@ -302,8 +304,6 @@ class Database:
         try:
             self.lock.acquire()
             try:
-                if identity(Path(self.path)) != self._file:
-                    raise Conflict(f"{self.path} is no longer the file that was opened", hint="open it again")
                 self._hold("BEGIN IMMEDIATE")
             except BaseException:
                 self.lock.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from harken.errors import BadRequest, Corrupt, HarkenError, Locked
+from harken.errors import BadRequest, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
 
@@ -38,6 +38,13 @@ def explain(error: Exception, path: str) -> HarkenError:
     if code == sqlite3.SQLITE_FULL or (code in _NO_FILE and not _has_room(path)):
         return HarkenError(f"no room to write {path}", hint="nothing was half written; make room and try again")
     return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
+
+
+def another_file(path: str) -> HarkenError:
+    """What is said where another file took the place of the one that was opened: connections of before would tell of
+    the old one, new ones of the new one, and pages of both together look like damage."""
+    hint = "open it again; a program that goes on (`harken serve`, `harken watch`) has to be started again"
+    return Conflict(f"{path} is no longer the file that was opened: another was put in its place", hint=hint)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -142,10 +142,10 @@ def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool, newest: int) -
         return found
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: str | Path) -> tuple[int, int]:
     """The device and inode of a file; zeros where there is none."""
     try:
-        return (found := path.stat()).st_dev, found.st_ino
+        return (found := os.stat(path)).st_dev, found.st_ino  # noqa: PTH116 - each question to a store comes here
     except FileNotFoundError:
         return 0, 0
 
