@@ -18,8 +18,11 @@ from harken.api.transcript import TranscriptRequest, transcript
 from harken.errors import BadRequest, NotFound
 from harken.events import Image, Prompt, Response, ToolCall, ToolResult
 from harken.repo import Repo
+from support.claude_lines import MODEL
 from support.contexts import keep, memory_repo, turn
 from support.hostile import EVIL, PIXEL, evil_events
+from support.page_sessions import working_day
+from support.page_sessions import write_session as write_page_session
 from support.secret_session import KEY, write_session
 from support.viewed import cafe, write_log
 from support.viewer_file import ViewerFile
@@ -104,6 +107,19 @@ class TestSecrets:
 
 def test_it_is_the_same_every_time_but_for_what_is_running(repo: Repo) -> None:
     assert whole(repo)[0].text == whole(repo)[0].text
+
+
+def test_it_tells_the_prices_that_are_ones_own(tmp_path: Path) -> None:
+    (mine := tmp_path / "mine.toml").write_text(f'[[model]]\nname = "{MODEL}"\ninput = 3000\noutput = 15000\n')
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([write_page_session(tmp_path, working_day(), MAIN)]))
+
+        def told(prices: str) -> list[int]:
+            answers = whole(repo, prices=prices)[0].data["sessions"][MAIN]
+            lanes = sum(lane["price_usd_micros"] or 0 for lane in answers["lanes"]["lanes"])
+            return [answers["session_page"]["price_usd_micros"], lanes]
+
+        assert all(own > 100 * usual > 0 for own, usual in zip(told(str(mine)), told(""), strict=True))
 
 
 def test_without_sub_agents_nothing_leads_to_them(repo: Repo) -> None:

@@ -31,6 +31,8 @@ class ExportRequest(RulesRequest, frozen=True, kw_only=True):
     """Whether secrets stay as they are; else they are masked."""
     pictures: str = ""
     """The folder beside the document in which Markdown finds pictures; empty: they are mentioned, not shown."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken; `html` tells what a session cost."""
 
 
 class ExportPiece(ApiAnswer, frozen=True, kw_only=True):
@@ -119,7 +121,7 @@ def _viewer(
 
     masks = AnswerMasks(compiled(request.own_rules), reveal=request.reveal)
     with opened_file(Path(request.file)) if request.file else nullcontext((repo, request.ref)) as (source, ref):
-        made = ViewerExport(source, ref, masks, agents=request.agents)
+        made = ViewerExport(source, ref, masks, agents=request.agents, prices=request.prices)
         size = 0
         for piece in made.pieces(moved):
             size += len(piece)

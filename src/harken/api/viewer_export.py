@@ -43,8 +43,8 @@ PICTURES = 64 << 20
 class ViewerExport:
     """The file of a session, to be taken piece by piece; then what was masked and what was lost is known."""
 
-    def __init__(self, repo: Repo, ref: str, masks: AnswerMasks, *, agents: bool = True) -> None:
-        self._repo, self._masks = repo, masks
+    def __init__(self, repo: Repo, ref: str, masks: AnswerMasks, *, agents: bool = True, prices: str = "") -> None:
+        self._repo, self._masks, self._prices = repo, masks, prices
         self._opened = repo.transcripts.open(ref)
         self._ref = ref
         self._sessions = self._included() if agents else []
@@ -157,7 +157,7 @@ class ViewerExport:
 
     def _answers(self, name: str, opened: OpenTranscript) -> dict[str, Any]:
         ref = self._ref if name == self._opened.row.session else name
-        page = msgspec.to_builtins(session_page(self._repo, SessionPageRequest(session=ref)))
+        page = msgspec.to_builtins(session_page(self._repo, SessionPageRequest(session=ref, prices=self._prices)))
         kept = {name, self._opened.row.session, *self._sessions}
         page["agents"] = [each for each in page["agents"] if each["session"] in (None, *kept)]
         page |= {"running": False, "resumable": False, "continued_by": [], "previous": None, "next": None}
@@ -171,7 +171,7 @@ class ViewerExport:
         }
         if not opened.earlier:
             answers["lanes"] = msgspec.to_builtins(
-                lanes(self._repo, LanesRequest(session=name, segments=MOST_SEGMENTS))
+                lanes(self._repo, LanesRequest(session=name, segments=MOST_SEGMENTS, prices=self._prices))
             )
             if len(page["agents"]) > 1 or len(opened.layout) <= LONG:
                 try:

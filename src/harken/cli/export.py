@@ -86,6 +86,8 @@ def _export(
 ) -> int:
     from harken.api.export import ExportRequest, export
 
+    from .config import prices
+
     path = None if output in (None, "-") else Path(str(output))
     folder = None if path is None else target_folder(str(output))
     form = to or _form_of(path)
@@ -101,6 +103,7 @@ def _export(
         reveal=reveal,
         own_rules=own_rules(),
         pictures=pictures.name if pictures is not None else "",
+        prices=prices() or "",
     )
     # On a screen that shows the document a bar would stand in the middle of it.
     with ui.progress("exporting", disable=as_json or (path is None and sys.stdout.isatty())) as bar:
