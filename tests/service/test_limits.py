@@ -126,6 +126,18 @@ def test_whoever_tries_one_token_after_the_other_is_slowed_down(repo: Repo) -> N
             assert 200 == known.post(f"{API}/formats", json={}).status_code
 
 
+def test_wrong_words_of_others_keep_no_right_one_out(repo: Repo) -> None:
+    with serving(repo, settings=with_settings(stranger_rate=0.2)) as service, client(service) as asking:
+        codes = [asking.post(f"{API}/login", json={"word": "wrong"}).status_code for _ in range(3)]
+        assert [401, 429, 429] == codes
+        assert 429 == asking.post(f"{API}/login", content=b"{", headers=JSON).status_code
+        assert 429 == asking.get(f"{API}/login").status_code
+        for right in (service.login_url().partition("#token=")[2], token(service)):
+            with client(service) as browser:
+                assert 200 == browser.post(f"{API}/login", json={"word": right}).status_code
+                assert 200 == browser.post(f"{API}/formats", json={}).status_code
+
+
 # -- time --------------------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +211,41 @@ def test_who_asks_the_same_while_it_waits_shares_the_answer_and_nobody_gets_an_o
     assert ["s", "t", "s", "s"] == made
     assert [1, 2] == numbers[0]  # what is begun is shared with nobody who asks later
     assert 1 == len(set(numbers[1])) and numbers[1][0] != numbers[2][0]
+
+
+def test_pages_of_one_session_that_are_opened_at_once_share_their_first_answers(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go, made = threading.Event(), list[str]()
+    replace_operation(monkeypatch, "show", lambda *_: let_go.wait(20))
+
+    def noted(repo: object, request: Any) -> dict[str, int]:
+        made.append(request.session)
+        return {"number": len(made)}
+
+    replace_operation(monkeypatch, "session_page", noted)
+    with (
+        serving(repo, settings=with_settings(workers=1)) as service,
+        client(service, token(service)) as asking,
+        client(service, token(service)) as other,
+        ThreadPoolExecutor(16) as pool,
+    ):
+        for who in (asking, other):
+            who.post(f"{API}/formats", json={})  # that a token is used is noted now and then, which takes a turn, too
+        busy = pool.submit(asking.post, f"{API}/show", json={"ref": "s"})
+        time.sleep(0.1)
+        visits = [(asking, "/s/s"), (asking, "/s/s?v=flow"), (other, "/s/s")] * 3
+        pages = [pool.submit(who.get, path) for who, path in visits]
+        while service.app.metrics.running < 1 + len(visits):
+            time.sleep(0.02)
+        time.sleep(0.2)
+        let_go.set()
+        busy.result()
+        texts = [page.result().text for page in pages]
+
+    assert ["s"] * 3 == made
+    assert all("first-answers" in text for text in texts)
+    assert [texts[:3]] * 3 == [texts[at : at + 3] for at in (0, 3, 6)]
 
 
 def test_an_answer_is_made_for_those_who_still_wait_when_the_first_has_gone(

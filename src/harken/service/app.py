@@ -89,7 +89,7 @@ class ServiceApp:
             *routes,
             *artifacts.routes(),
             ServedRoute(f"{API}/feed", self.feed.respond, ["GET"], grant=READ),
-            ServedRoute(f"{API}/login", self._login, ["POST"], grant=PUBLIC),
+            ServedRoute(f"{API}/login", self._login, ["POST"], grant=PUBLIC, is_sign_in=True),
             ServedRoute(f"{API}/logout", self._logout, ["POST"], grant=READ),
             ServedRoute(f"{API}/visitor", self._visitor, ["GET"], grant=READ),
             ServedRoute("/healthz", _healthz, ["GET", "HEAD"], grant=PUBLIC),
@@ -125,8 +125,11 @@ class ServiceApp:
             (operations.function_of(name), self._asked(name, encode(request), visitor)) for name, request in questions
         ]
         await self._note_use(visitor)
-        return await self.workers.ask(
-            visitor.name, lambda: [encode(function(self.repo, request)) for function, request in asked]
+        question = b"page " + encode(
+            [[name, request] for (name, _), (_, request) in zip(questions, asked, strict=True)]
+        )
+        return await self.workers.ask_once(
+            visitor.name, question, lambda: [encode(function(self.repo, request)) for function, request in asked]
         )
 
     def _asked(self, name: str, body: bytes, visitor: Visitor) -> ApiRequest:

@@ -178,7 +178,8 @@ class RequestGuard:
         return self.settings.body_limit if route.grant else self.settings.public_limit
 
     def check_rate(self, visitor: Visitor, *, is_file: bool = False) -> None:
-        """Whether the visitor has not asked too often; who has no token shares with all others who have none."""
+        """Whether the visitor has not asked too often; who has no token shares with all others who have none. Of
+        signing in only what fails is counted there."""
         if visitor is STRANGER and is_file:
             return  # of the page: a browser asks for some at once
         rate, burst = self.settings.rate, self.settings.burst
@@ -240,7 +241,19 @@ class _Passage:
             raise
         route = guard.find_route(scope)
         self.route = route.label
-        guard.check_rate(self.visitor, is_file=not route.grant and scope["method"] in ("GET", "HEAD"))
+        if self.visitor is STRANGER and route.is_sign_in:
+            try:
+                await self._pass_on(route, headers)
+            except HarkenError:
+                guard.check_rate(STRANGER)  # only what fails counts: nobody's wrong words keep a right one out
+                raise
+        else:
+            guard.check_rate(self.visitor, is_file=not route.grant and scope["method"] in ("GET", "HEAD"))
+            await self._pass_on(route, headers)
+
+    async def _pass_on(self, route: ServedRoute, headers: Headers) -> None:
+        """Ask the rest, and have it answered."""
+        guard, scope = self.guard, self.scope
         guard.check_grant(route.grant, self.visitor)
         if scope["method"] not in (route.methods or ()):
             problem = BadRequest(f"{scope['method']:.20} is not taken here", hint=f"send {min(route.methods or ())}")

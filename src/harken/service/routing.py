@@ -23,13 +23,22 @@ class ServedRoute(Route):
     """A route, the grant it needs, and what is counted under which name."""
 
     def __init__(
-        self, path: str, endpoint: Endpoint, methods: Sequence[str], *, grant: str, is_upload: bool = False
+        self,
+        path: str,
+        endpoint: Endpoint,
+        methods: Sequence[str],
+        *,
+        grant: str,
+        is_upload: bool = False,
+        is_sign_in: bool = False,
     ) -> None:
         super().__init__(path, endpoint, methods=list(methods))
         self.methods = set(methods)  # HEAD is no way to ask for a stream
         self.grant = grant
         self.is_upload = is_upload
         """Whether its body may be large, and is taken as it comes."""
+        self.is_sign_in = is_sign_in
+        """Whether it is where a stranger becomes somebody: who has a right word gets in, whatever others try."""
         self.label = path
         """What it is called in numbers and logs: never what somebody asked for."""
 

@@ -34,7 +34,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     burst: float = 2000.0
     """Requests of one token at once."""
     stranger_rate: float = 20.0
-    """Requests a second of all who have no token, beyond the files of the page."""
+    """Requests a second of all who have no token, beyond the files of the page and right words."""
     workers: int = 16
     """Threads that answer."""
     workers_each: int = 8
