@@ -13,7 +13,8 @@ import harken
 from harken import Session
 from harken.capture import TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest
-from harken.events import TranscriptEdit
+from harken.events import Event, Prompt, Response, System, Thinking, TranscriptEdit
+from harken.events.edits import transcript
 from harken.events.tally import Tally
 from support.small_api import Message, assistant, read, user
 
@@ -111,6 +112,95 @@ def test_a_session_that_is_opened_again_knows_what_was_cut(long: Session) -> Non
 
         assert list("aAxXyY") == standing(session)
         assert ["a", "A", "b", "B", "c", "C", "x", "X", "c", "C", "d", "D", "y", "Y"] == said(session)
+
+
+THOUGHT: Message = {"role": "assistant", "content": ""}
+"""What a host sends in the place of a reply of thinking alone."""
+
+
+class TestAReplyOfThinkingAlone:
+    """Nothing in it is compared; where it is asked for again it is taken back all the same."""
+
+    @staticmethod
+    def ask(capture: Capture, *messages: Message, reply: Event, name: str = "", follows: str = "") -> None:
+        exchange = capture.request(CapturedRequest(messages=messages, read=read, model="m", follows=follows))
+        assert exchange is not None
+        exchange.reply([reply], metadata={"response_id": name} if name else None)
+
+    @staticmethod
+    def stands(session: Session) -> list[str]:
+        told = transcript(session.events())
+        found = [event for entry in told for event in entry if isinstance(event, Prompt | Response | Thinking | System)]
+        return [
+            e.message if isinstance(e, System) else e.content for e in found if getattr(e, "subtype", "") != "request"
+        ]
+
+    @pytest.mark.parametrize("instructions", [(), ("be short",)])
+    def test_asked_again_the_next_reply_takes_its_place(self, tmp_path: Path, instructions: tuple[str, ...]) -> None:
+        log = tmp_path / "thought.jsonl"
+        with Session(log) as session:
+            self.ask(Capture(session, "test"), user("a"), reply=Thinking(content="first", signature="c2ln"))
+        with Session(log) as session:
+            capture = Capture(session, "test")
+            exchange = capture.request(
+                CapturedRequest(messages=[user("a")], read=read, model="m", instructions=instructions)
+            )
+            assert exchange is not None
+            exchange.reply([Thinking(content="second", signature="c2ln"), Response(content="A")])
+            assert ["a", *instructions, "second", "A"] == self.stands(session)
+            assert ["first", "second"] == [e.content for e in session.events() if isinstance(e, Thinking)]
+
+        with harken.open(tmp_path / "store") as repo:
+            (seen,) = repo.import_sessions([log])
+            for format in ("openai-chat-v1", "anthropic-messages-v1"):
+                written = repo.materialize(seen.session, format=format).bytes
+                assert b"second" in written
+                assert b"first" not in written
+
+    def test_asked_again_once_more_behind_what_was_answered(self) -> None:
+        with Session() as session:
+            capture = Capture(session, "test")
+            self.ask(capture, user("a"), reply=Thinking(content="hm"))
+            self.ask(capture, user("a"), THOUGHT, reply=Response(content="A"))
+            self.ask(capture, user("a"), reply=Response(content="B"))
+            assert ["a", "B"] == self.stands(session)
+            self.ask(capture, user("a"), assistant("A"), user("b"), reply=Response(content="C"))
+            assert ["a", "A", "b", "C"] == self.stands(session)
+
+    def test_sent_back_or_followed_by_a_users_words_it_stays(self) -> None:
+        for messages in ([THOUGHT], [THOUGHT, user("b")], [user("b")]):
+            with Session() as session:
+                capture = Capture(session, "test")
+                self.ask(capture, user("a"), reply=Thinking(content="hm"))
+                self.ask(capture, user("a"), *messages, reply=Response(content="A"))
+                assert ["a", "hm", *(one["content"] for one in messages if one["content"]), "A"] == self.stands(session)
+
+    def test_where_something_else_was_answered_it_is_taken_back(self) -> None:
+        with Session() as session:
+            capture = Capture(session, "test")
+            self.ask(capture, user("a"), reply=Thinking(content="hm"))
+            self.ask(capture, user("a"), assistant("A"), user("b"), reply=Response(content="B"))
+            assert ["a", "A", "b", "B"] == self.stands(session)
+
+    def test_a_request_that_names_it_has_it_again(self) -> None:
+        with Session() as session:
+            capture = Capture(session, "test")
+            self.ask(capture, user("a"), reply=Thinking(content="hm"), name="r1")
+            self.ask(capture, user("a"), reply=Response(content="A"), name="r2")
+            assert ["a", "A"] == self.stands(session)
+            self.ask(capture, user("b"), reply=Response(content="B"), follows="r1")
+            assert ["a", "hm", "b", "B"] == self.stands(session)
+
+    def test_words_before_it_stand_again_and_are_not_said_twice(self) -> None:
+        with Session() as session:
+            capture = Capture(session, "test")
+            self.ask(capture, user("a"), reply=Response(content="A"))
+            self.ask(capture, user("a"), assistant("A"), user("b"), reply=Thinking(content="hm"))
+            self.ask(capture, user("a"), assistant("A"), user("x"), reply=Response(content="X"))
+            self.ask(capture, user("a"), assistant("A"), user("c"), reply=Response(content="C"))
+            self.ask(capture, user("a"), assistant("A"), user("b"), reply=Response(content="B"))
+            assert ["a", "A", "b", "B"] == self.stands(session)
+            assert 1 == said(session).count("b")
 
 
 def test_numbers_count_what_was_said_once(long: Session) -> None:

@@ -14,6 +14,7 @@ from harken import Session
 from harken.capture import EventBus, JsonlSliceFactory, SliceFactoryConfig, ToolInvoked, TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest, Exchange
 from harken.events import Image, Metric, Prompt, Response, Thinking, ToolCall
+from harken.events.edits import transcript
 from support.small_api import Message, assistant, read, user
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
@@ -47,6 +48,22 @@ def test_of_replies_asked_for_at_the_same_time_the_last_stands_and_all_are_entri
             exchange.reply([Response(content=str(number // 2))])
         assert [["roll", "1"]] == standing(session)
         assert ["roll", "0", "0", "1"] == words(session)
+
+
+def test_of_replies_at_the_same_time_thinking_alone_gives_way_to_the_next() -> None:
+    with Session() as session:
+        capture = Capture(session, "test")
+        exchanges = [send(capture, user("roll")) for _ in range(3)]
+        exchanges[0].reply([Thinking(content="first")])
+        exchanges[1].reply([Thinking(content="second"), Response(content="2")])
+        assert ["roll", "second", "2"] == [
+            event.content
+            for entry in transcript(session.events())
+            for event in entry
+            if isinstance(event, Prompt | Thinking | Response)
+        ]
+        exchanges[2].reply([Response(content="3")])
+        assert [["roll", "3"]] == standing(session)
 
 
 def test_two_ways_on_at_the_same_time_are_two_conversations() -> None:

@@ -101,6 +101,15 @@ class TestOnce:
         assert [1] == [event.n for event in events if isinstance(event, TranscriptEdit)]
         assert ["a", "c", "d", "e"] == [text for _, text in words(FORMAT.read_conversation(document(*_altered())))]
 
+    def test_a_reply_of_thinking_alone_that_is_asked_again_gives_way_to_the_next(self) -> None:
+        thought = {"type": "reasoning", "content": "Hm."}
+        spans = [chat("1", [said("user", "a")], [said("assistant", thought)])]
+        spans.append(chat("2", [said("user", "a")], [said("assistant", "b")], at=2))
+
+        assert ["a", "Hm.", "b"] == [e.content for e in read(*spans) if isinstance(e, Prompt | Thinking | Response)]
+        assert [("prompt", "a"), ("response", "b")] == words(FORMAT.read_conversation(document(*spans)))
+        assert not any(isinstance(event, Thinking) for event in FORMAT.read_conversation(document(*spans)))
+
     def test_what_shares_nothing_is_another_conversation(self) -> None:
         events = read(
             chat("1", [said("user", "a")], [said("assistant", "b")]),

@@ -176,10 +176,10 @@ class Capture:
             self.log_cut(conversation, keep)
             for numbers in again:
                 self.log_restored(conversation, numbers)
-        elif place is not None and place.altered:
-            shared, keep = conversation.cut(shared if place.after is None else place.after)
-            shared = shared if place.after is None else 0
-            self.log_cut(conversation, keep)
+        elif place is not None:
+            shared, cut = conversation.cut_back(place, prints, lambda at: list(request.read(orjson.loads(raw[at]))))
+            if cut is not None:
+                self.log_cut(conversation, cut)
         self._log_instructions(request, raw, conversation)
         new = self._log_messages(request, raw, prints, conversation, shared)
         cause = self._log_notice(request, conversation)

@@ -52,6 +52,8 @@ class PlaceOfReply:
             if conversation.answered != (end, len(links)):
                 return FoundPlace(stands=False, is_said=bool(own) and links[end : end + len(own)] == own)
             _, cut = conversation.cut(end)
+        elif conversation.answered == (end, end) and conversation.last_entry.number != self.behind.number:
+            cut = conversation.cut_behind(self.behind)  # thinking alone, in which nothing is compared
         conversation.answered = (end, end + len(own))
         return FoundPlace(stands=True, cut=cut)
 

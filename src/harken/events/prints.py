@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import orjson
@@ -170,7 +171,7 @@ class CapturedConversation:
         self.compactions: set[Print] = set()
         self.replies: dict[str, int] = {}
         """By the provider's names of replies: how many prints there were after each."""
-        self.answered = (0, 0)
+        self.answered = (-1, -1)
         """The place of the last captured reply among the prints."""
         self._given: list[tuple[_ComparedPart, ...]] = []
         """Every entry that the transcript ever had, numbered as an edit counts them."""
@@ -272,7 +273,7 @@ class CapturedConversation:
         self._compare(self._given[number])
         self._before.setdefault(number, next(reversed(self._standing), -1))
         self._standing[number] = None
-        if self.chain and number == len(self._given) - 1:
+        if _is_said(self._given[number]) and number == len(self._given) - 1:
             self._said_at[self.chain[-1]] = number
 
     def _compare(self, parts: Iterable[_ComparedPart]) -> None:
@@ -342,29 +343,87 @@ class CapturedConversation:
         self._given, self._standing, self._said_at, self._cut_off = [], {}, {}, {}
         self._before, self._names, self.late = {}, {}, {}
 
-    def cut(self, shared: int) -> tuple[int, int]:
-        """Keep so many prints, or fewer where that would split an entry; gives how many, and how many entries stay."""
+    def cut_back(
+        self, place: RequestPlace, messages: Sequence[Sequence[Print]], read: Callable[[int], Sequence[Event]]
+    ) -> tuple[int, int | None]:
+        """Cut off what a request does not go on with; gives how many of its prints stand, and how many entries stay,
+        None where all do. `read` gives the events of a message by its number."""
+        if place.late:
+            return place.shared, None
+        shared = self._whole(place.shared if place.after is None else place.after)
+        keep = self._thought_behind(shared) if place.shared else None
+        if keep is not None and _goes_on(messages, shared, read):
+            keep = None
+        if not place.altered and keep is None:
+            return place.shared, None
+        shared, keep = self.cut(shared, keep)
+        return shared if place.after is None else 0, keep
+
+    def cut(self, shared: int, keep: int | None = None) -> tuple[int, int]:
+        """Cut off everything behind so many prints, or before where that would split an entry; gives how many, and how
+        many entries stay. Of entries behind them in which nothing is compared, `keep` says how many stay."""
+        shared = self._whole(shared)
+        if keep is None:
+            keep = self.entry_at[shared] if shared < len(self.entry_at) else self.entries
+        self._keep(shared, keep)
+        return shared, keep
+
+    def cut_behind(self, entry: LastEntry) -> int:
+        """Cut off what was said behind an entry, and in which nothing is compared; gives how many entries stay."""
+        keep = next((at for at, number in enumerate(self._standing, 1) if number == entry.number), self.entries)
+        return self.cut(len(self.chain), keep)[1]
+
+    def _whole(self, shared: int) -> int:
+        """So many prints, or fewer where that would split an entry."""
         at = self.entry_at
         while 0 < shared < len(at) and at[shared - 1] == at[shared]:
             shared -= 1
-        keep = at[shared] if shared < len(at) else self.entries
-        self._keep(shared, keep)
-        return shared, keep
+        return shared
+
+    def _thought_behind(self, shared: int) -> int | None:
+        """The place of a reply right behind so many prints in which nothing is compared (thinking alone)."""
+        at = self.entry_at
+        first, end = at[shared - 1] + 1 if shared else 0, at[shared] if shared < len(at) else self.entries
+        between = enumerate(islice(self._standing, first, end), first) if first < end else ()
+        return next((place for place, number in between if not self._given[number]), None)
 
     def _keep(self, shared: int, keep: int) -> None:
         """Cut off all but so many prints, which are so many entries."""
         del self.chain[shared:], self.entry_at[shared:]
         self.instructions = {one: entry for one, entry in self.instructions.items() if entry < keep}
-        self.replies = {name: length for name, length in self.replies.items() if length <= shared}
         self._cut_off = {}
         for number in list(self._standing)[keep:]:
             del self._standing[number]
             if said := [part.print for part in self._given[number] if not part.is_instructions]:
                 self._cut_off.setdefault(said[0], []).append(number)
+        self.replies = {name: at for name, at in self.replies.items() if at <= shared and self._has_last(name)}
+
+    def _has_last(self, name: str) -> bool:
+        """Whether the entry stands that was the last when a reply got its name; it may be one that is not compared."""
+        return name not in self._names or self._names[name].number in self._standing
 
 
 _LONGEST = 64
 """So many messages of a request may be one entry: the items of one reply."""
+
+
+def _is_said(parts: Sequence[_ComparedPart]) -> bool:
+    """Whether an entry says something that is compared and is no instruction."""
+    return not all(part.is_instructions for part in parts)
+
+
+def _goes_on(messages: Sequence[Sequence[Print]], shared: int, read: Callable[[int], Sequence[Event]]) -> bool:
+    """Whether a request goes on behind a reply of thinking alone: it sends it back, or a user speaks next. Else it is
+    asked again, or something else was answered."""
+    at = 0
+    while at < len(messages) and shared > 0:
+        shared -= len(messages[at])
+        at += 1
+    for number in range(at, len(messages)):
+        events = read(number)
+        if not events or not all(map(is_instructions, events)):
+            return not (messages[number] and any(isinstance(event, Response | ToolCall) for event in events))
+    return False
 
 
 def _parts(record: Sequence[Event]) -> tuple[_ComparedPart, ...]:

@@ -128,10 +128,10 @@ class _SpanReader(Teller):
     def request(self, found: ModelSpan) -> None:
         said = [self.said(message) for message in found.messages]
         place = self.place(found, [one for own in said for one in own.prints])
-        conversation, shared, time = place.conversation, place.shared, found.start or None
-        if place.altered:
-            shared, keep = conversation.cut(shared)
-            self._record([TranscriptEdit(action="truncate", n=keep)], conversation.agent_id, time)
+        conversation, time = place.conversation, found.start or None
+        shared, cut = conversation.cut_back(place, [one.prints for one in said], lambda at: said[at].events)
+        if cut is not None:
+            self._record([TranscriptEdit(action="truncate", n=cut)], conversation.agent_id, time)
         for event in _instructions(found, [own.events for own in said]):
             if print_of(event) not in conversation.instructions or found.only_new:
                 self._say(conversation, [event], time)
