@@ -14,6 +14,7 @@ from harken import formats
 from harken.capture import JsonlSliceFactory, Session, SliceFactoryConfig, TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest
 from harken.events import AgentCreated, Metric, Prompt, Response, ToolCall, ToolResult
+from harken.events.tally import Tally
 from harken.testing.formats import FormatContract
 from support.small_api import read, user
 
@@ -131,6 +132,15 @@ def test_usage_in_the_words_of_a_provider_is_not_taken_for_ours() -> None:
     entry = TranscriptEntry("assistant", "Hi.", NOON, metadata={"usage": used})
     events = formats.get("transcript-v1").read(orjson.dumps(entry) + b"\n")
     assert ["response"] == [event.kind for event in events]
+
+
+@pytest.mark.parametrize("inside", [{}, {"model": "m-2"}])
+def test_usage_is_of_the_model_that_stands_in_it_or_beside_it(inside: dict[str, str]) -> None:
+    about = {"model": "m-1", "usage": {"output_tokens": 3, "api_id": "r1", **inside}}
+    entry = TranscriptEntry("assistant", "Hi.", NOON, metadata=about)
+    figures = Tally.of(formats.get("transcript-v1").read(orjson.dumps(entry) + b"\n")).figures()
+    assert [inside.get("model", "m-1")] == [*figures.models]
+    assert 3 == figures.usage.output
 
 
 def read_entries(lines: bytes) -> list[TranscriptEntry]:

@@ -105,13 +105,15 @@ def _text(value: object) -> str | None:
 
 def _usage(entry: TranscriptEntry, event: Event, place: dict[str, str]) -> list[Event]:
     """What the request of a reply used, where its metadata says so in our words."""
-    used = (entry.metadata or {}).get(USAGE)
+    about = entry.metadata or {}
+    used = about.get(USAGE)
     if not isinstance(used, dict) or not used.keys() <= _FIGURES:
         return []  # a provider's own words: some count what was cached among the input, others beside it
     said: dict[str, Any] = {name: figure(used.get(name)) for name in _COUNTS}
     if all(count is None for count in said.values()):
         return []
-    said |= {name: clean(text) for name in (*_WORDS, "api_id") if isinstance(text := used.get(name), str)}
+    words = {**used, "model": used.get("model") or about.get("model")}  # adapters say it beside the usage
+    said |= {name: clean(text) for name in (*_WORDS, "api_id") if isinstance(text := words.get(name), str)}
     if isinstance(cost := used.get("cost_usd"), int | float) and not isinstance(cost, bool):
         said["cost_usd"] = float(cost)
     name = place["message_id"]
