@@ -93,14 +93,19 @@ class TestProfile:
         assert (3, 14) == (found.amplification.prompts, found.amplification.characters_in)
         assert len(TALK) + 1 == sum(map(sum, found.activity.hours))
 
-    def test_words_beside_results_and_attachments_are_no_prompts(self) -> None:
+    @pytest.mark.parametrize(
+        ("source", "expected"), [("injected", {"result": 1}), ("user", {"result": 1, "prompt": 1})]
+    )
+    def test_injected_words_beside_results_and_attachments_are_no_prompts(
+        self, source: str, expected: dict[str, int]
+    ) -> None:
         mixed = [
             ToolResult(id="c"),
-            Prompt(content="beside", index=1),
+            Prompt(content="beside", source=source, index=1),
             Prompt(source="injected", origin="attachment:file"),
         ]
 
-        assert {"result": 1} == profile.of(mixed).whole.events
+        assert expected == profile.of(mixed).whole.events
 
     def test_very_many_windows_become_windows_of_several_times_the_length(self) -> None:
         long = [at(0, Prompt()), at(50_000, Response())]

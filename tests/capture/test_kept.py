@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import harken
-from harken import Repo
+from harken import Repo, Session
 from harken.api.search import SearchHit, SearchRequest, search
 from harken.capture import TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest
-from harken.events import Event, Metric, Response, Thinking, ToolCall, ToolResult
+from harken.events import Event, Metric, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.formats.kit.chat import message_events
 from harken.index.file import StoreIndex
 from support.indexes import digest
-from support.small_api import assistant, read, user
+from support.small_api import Message, assistant, read, user
 
 
 @pytest.fixture
@@ -304,3 +304,27 @@ def test_a_commit_is_described_by_its_own_conversation_alone(repo: Repo, tmp_pat
             exchange.reply([Response(content=answered)])
     [brought] = repo.import_sessions([tmp_path / "garden.jsonl"])
     assert ["What grows there? → Nettles."] == [entry.summary for entry in repo.log(brought.session)]
+
+
+def test_words_that_a_person_sent_along_with_results_are_their_prompt_everywhere(tmp_path: Path) -> None:
+    def read_both(message: Message) -> Iterator[Event]:
+        yield from read(message)
+        if "also" in message:
+            yield Prompt(content=message["also"])
+
+    asked, result = user("Look."), {"role": "tool", "id": "c1", "content": "nettles", "also": "And the shed?"}
+    log = tmp_path / "garden.jsonl"
+    with Session(log) as session:
+        capture = Capture(session, "test")
+        for messages, reply in (
+            ([asked], ToolCall(id="c1", name="look")),
+            ([asked, assistant("", "c1"), result], None),
+        ):
+            exchange = capture.request(CapturedRequest(messages=messages, read=read_both, model="m-1"))
+            assert exchange is not None
+            exchange.reply([reply or Response(content="A rake.")])
+    with harken.open(tmp_path / "store") as repo:
+        (seen,) = repo.import_sessions([log])
+        assert 2 == next(iter(repo.stats([seen.session]))).figures.prompts.human
+        assert [(2,)] == repo.sql("SELECT count(*) FROM messages WHERE role = 'human'").rows
+        assert [(2,)] == repo.sql("SELECT human FROM sessions").rows

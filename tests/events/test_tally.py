@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.analytics.steps import steps
 from harken.events import Error, Event, Metric, Prompt, Response, System, Tokens, ToolCall, ToolResult, TranscriptEdit
 from harken.events.figures import Prompts
 from harken.events.tally import NO_TOKENS, Tally
@@ -135,6 +136,17 @@ def test_a_record_counts_once_whatever_it_says() -> None:
 
     assert Prompts(human=2, injected=1, tool_result=1) == found.prompts
     assert {"command": 1} == found.injected
+
+
+def test_a_persons_words_beside_results_are_a_prompt_of_theirs() -> None:
+    told: list[Event] = [
+        ToolResult(id="c1", message_id="u1", index=0),
+        Prompt(content="and the other file", message_id="u1", index=1),
+        Prompt(content="seen", source="injected", origin="ide", message_id="u1", index=2),
+    ]
+
+    assert Prompts(human=1, tool_result=1) == Tally.of(told).figures().prompts
+    assert ["result", "prompt"] == [step.kind for step in steps(told)]
 
 
 def test_what_an_agent_hands_on_to_another_is_no_persons_prompt() -> None:

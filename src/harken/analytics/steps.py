@@ -1,7 +1,7 @@
 """What happened, step by step: the events that profile and activity count, each with its kind.
 
 Rule 1: a record's words in the user's place are one prompt: a person's where any of them are a person's, else injected;
-        beside results they are none, and neither is what a harness attached.
+        beside results injected ones are none, and neither is what a harness attached.
 Rule 2: a response, a thought, a call and a result are each one. A response that a harness made up, or that was copied
         from another agent, is none.
 Rule 3: a compaction is one, and what its record puts in the place of the conversation was said before.
@@ -66,9 +66,9 @@ def is_answer(event: Event) -> bool:
 
 def _words(record: list[Event]) -> str:
     prompts = [event for event in record if isinstance(event, Prompt) and not event.origin.startswith(ATTACHED)]
-    if not prompts or any(isinstance(event, ToolResult) for event in record):
-        return ""
-    return PROMPT if any(map(is_human, prompts)) else INJECTED
+    if any(map(is_human, prompts)):
+        return PROMPT
+    return "" if not prompts or any(isinstance(event, ToolResult) for event in record) else INJECTED
 
 
 def _kind(event: Event) -> str:

@@ -33,6 +33,7 @@ ATTACHED = "attachment:"
 """How the origins of texts begin that came along with a prompt instead of standing in its place."""
 BOUNDARY = "compact_boundary"
 TOOL_RESULT = "tool_result"
+_HUMAN = ""
 MICROS = 1_000_000
 NO_TOKENS = Tokens(input=0, output=0, cache_read=0, cache_write=0)
 
@@ -114,21 +115,21 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def record(self, events: Sequence[Event]) -> None:
         """Count the events of one record."""
-        best: tuple[int, str] | None = None
+        places: list[str] = []
         for event in events:
             if event.time is not None:
                 self.at(event.time)
             if isinstance(event, Prompt | ToolResult):
-                place = _place(event)
-                if place is not None and (best is None or place[0] > best[0]):
-                    best = place
+                if (place := _place(event)) is not None:
+                    places.append(place)
             elif isinstance(event, System) and event.subtype == BOUNDARY:
                 self.compactions += 1
                 return  # what a compaction puts in the place of the conversation was said before
             else:
                 self._count(event)
-        if best is not None:
-            self.prompt(best[1])
+        # A result makes it a tool's, a person's words a person's: it may be both. Else it is what it says first.
+        for place in [one for one in (TOOL_RESULT, _HUMAN) if one in places] or places[:1]:
+            self.prompt(place)
 
     def _count(self, event: Event) -> None:
         match event:
@@ -364,17 +365,13 @@ def money(value: float | None) -> float | None:
     return value if value is not None and 0 <= value * MICROS < LARGEST_COUNT else None
 
 
-# Of a record that says several things: a result makes it a tool's, else a person's words make it a person's.
-_INJECTED, _HUMAN, _RESULT = 0, 1, 2
-
-
-def _place(event: Prompt | ToolResult) -> tuple[int, str] | None:
+def _place(event: Prompt | ToolResult) -> str | None:
     """Whose place the record takes as far as this event tells; None for what merely came along."""
     if isinstance(event, ToolResult):
-        return _RESULT, TOOL_RESULT
+        return TOOL_RESULT
     if event.source != "injected":  # what repeats another record's words was handed on by an agent
-        return (_HUMAN, "") if event.substance is None else (_INJECTED, "agent")
-    return None if event.origin.startswith(ATTACHED) else (_INJECTED, event.origin or "injected")
+        return _HUMAN if event.substance is None else "agent"
+    return None if event.origin.startswith(ATTACHED) else event.origin or "injected"
 
 
 def _total(rows: Sequence[Tokens | RequestUsage]) -> Tokens:
