@@ -323,9 +323,11 @@ def test_messages_that_break_the_standard_are_told_as_the_session_has_them() -> 
     assert ["task_assignment", "task_completion"] == [
         one["message_type"]
         for one in again["messages"]
-        if "task-001" in (one.get("correlation_id"), one["payload"].get("task_id"))
+        if "clock-7" in (one.get("correlation_id"), one["payload"].get("task_id"))
         and one["message_type"] in ("task_assignment", "task_completion")
     ]
+    assert without_calls(given) == without_calls(again)
+    assert given["collaboration"] == again["collaboration"]
 
 
 def test_two_sub_sessions_of_one_name_are_told_apart() -> None:

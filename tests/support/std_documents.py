@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from harken.formats.std.summary import computed_summary
+
 Json = dict[str, Any]
 
 PLANNER: Json = {"agent_id": "lead", "agent_type": "architect"}
@@ -162,3 +164,21 @@ def multi() -> Json:
             "final_verdict": "approved",
         },
     }  # fmt: skip
+
+
+def with_second(second: int, **more: Any) -> Json:
+    """The builder is called once more, and hands in another output."""
+    given = multi()
+    given["tool_calls"].append(task_call("tool-004", second, "sub-003", "developer"))
+    changes = {"files_created": [], "files_modified": [{"path": "src/bell.py"}], "files_deleted": []}
+    output = {"task_id": "task-002", "status": "partial", "changes": changes, "summary": "The bell rings."}
+    work = call("b-002", second + 10, "Edit", "action", input={"params": {"file_path": "src/bell.py"}})
+    sub = sub_session("sub-003", BUILDER, "tool-004", "task-002", second, work, output) | more
+    given["sub_sessions"].append(sub)
+    given["messages"] += [
+        message(5, 200, PLANNER, BUILDER, "task_assignment", {"task": {"task_id": "task-002"}}),
+        message(6, 260, BUILDER, PLANNER, "task_completion", {"task_id": "task-002", "status": "completed"}),
+    ]
+    given["tool_calls"].sort(key=lambda one: str(one["started_at"]))
+    given["summary"] = computed_summary(given)
+    return given

@@ -18,3 +18,12 @@ def exported(told: Told, kind: Any = None, facts: SessionFacts = FACTS) -> Expor
     assert [] == [one for one in validate(made.document) if one.level == "error"]
     assert made.document.data == read(write(made.document)).data
     return made
+
+
+def without_more(value: Any) -> Any:
+    """A value without what only Harken writes, and times with one spelling."""
+    if isinstance(value, dict):
+        return {key: without_more(one) for key, one in value.items() if not key.startswith("x_harken")}
+    if isinstance(value, list):
+        return [without_more(one) for one in value]
+    return value.replace(".000000Z", "Z") if isinstance(value, str) else value

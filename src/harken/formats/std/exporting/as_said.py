@@ -16,8 +16,9 @@ class AsSaid:
     """What a document said, laid over what is written of its events; nothing where there was none. That the outcome
     satisfies the standard is for others to see: everything in it may be of any type."""
 
-    def __init__(self, said: Json) -> None:
-        self._said = said
+    def __init__(self, said: Json, without: frozenset[str] = frozenset()) -> None:
+        """`without` are the paths of what is left as the events have it."""
+        self._said, self._without = said, without
         self.replaced: set[str] = set()
         """The paths of what is no longer derived from events."""
 
@@ -70,7 +71,7 @@ class AsSaid:
             made["completed_at"] = last["completed_at"]
         if len(agent.told) > 1:
             return made
-        if "output" in first and agent.told_tasks:
+        if "output" in first and agent.told_tasks and f"{path}.output" not in self._without:
             made["output"] = first["output"]
         return {key: value for key, value in first.items() if _is_kept(key)} | made
 
@@ -82,7 +83,7 @@ class AsSaid:
     def messages(self, made: list[Json]) -> list[Json]:
         """What agents told each other; a document without messages leaves that to its calls."""
         said = self._said.get("messages")
-        if not isinstance(said, list) or not said or said == made:
+        if not isinstance(said, list) or not said or said == made or "messages" in self._without:
             return made
         self.replaced.add("messages")
         return said

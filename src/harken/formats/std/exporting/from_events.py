@@ -16,9 +16,9 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 from harken.formats.std.beside import agent_beside, annotations_in, with_beside
-from harken.formats.std.checking.rules import is_valid
+from harken.formats.std.checking.rules import is_valid, validate
 from harken.formats.std.checking.schema import check
-from harken.formats.std.document import Document, Json, Kind, kind_of
+from harken.formats.std.document import Document, Json, Kind, dumps, kind_of
 from harken.formats.std.findings import OLD
 from harken.formats.std.json_text import loads_kept
 from harken.formats.std.models import AgentIdentifier
@@ -77,19 +77,40 @@ def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None 
     nothing reviewed."""
     tree = session_tree(events)
     made = _document(tree, facts, kind)
-    if tree.said and not is_valid(made.document):  # what a document said may be wrong; its events are told all the same
-        told = _document(session_tree(tree.events, as_said=False), facts, kind)
-        return msgspec.structs.replace(told, losses=[*told.losses, *losses_of_words(tree.said)])
-    return made
+    return made if not tree.said or is_valid(made.document) else _mended(tree, facts, kind)
 
 
-def _document(tree: SessionTree, facts: SessionFacts, kind: Kind | None) -> Exported:
+_REPLACED = re.compile(r"messages\b|sub_sessions\[[0-9]+\]\.output\b")
+"""What can be told as the events have it where the document's own words break the standard."""
+
+
+def _mended(tree: SessionTree, facts: SessionFacts, kind: Kind | None) -> Exported:
+    """The document of a session whose own document breaks the standard: in its words as a repair writes them. What no
+    repair mends is told as the events have it: messages, an output, or else all of it."""
+    wrong = frozenset[str]()
+    while True:
+        made = _document(tree, facts, kind, wrong)
+        errors = [one.path for one in validate(made.document) if one.level == "error"]
+        found = {match[0] if (match := _REPLACED.match(path)) else "" for path in errors} - wrong
+        if "" in found or (errors and not found):
+            made = _document(session_tree(tree.events, as_said=False), facts, kind)
+        elif errors:
+            wrong |= found
+            continue
+        is_said = not errors and "messages" not in wrong
+        return made if is_said else msgspec.structs.replace(made, losses=[*made.losses, *losses_of_words(tree.said)])
+
+
+def _document(
+    tree: SessionTree, facts: SessionFacts, kind: Kind | None, wrong: frozenset[str] | None = None
+) -> Exported:
+    """The document; with `wrong` in words that are mended, those at these paths left out."""
     if kind != "std-001" and (listed := listed_only(tree)):
         working = session_tree(
             (event for event in tree.events if event.agent_id not in listed), as_said=bool(tree.said)
         )
-        return _Export(working, facts, "std-008", listed.values()).made()
-    return _Export(tree, facts, kind).made()
+        return _Export(working, facts, "std-008", listed.values(), wrong).made()
+    return _Export(tree, facts, kind, wrong=wrong).made()
 
 
 def listed_only(tree: SessionTree) -> dict[str, Json]:
@@ -132,14 +153,21 @@ def _is_called_again(agent: SpawnedAgent, given: TasksOfAgent) -> bool:
 
 
 class _Export:
-    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind | None, listed: Iterable[Json] = ()) -> None:
-        self.tree, self.facts, self.listed = tree, facts, listed
+    def __init__(
+        self,
+        tree: SessionTree,
+        facts: SessionFacts,
+        kind: Kind | None,
+        listed: Iterable[Json] = (),
+        wrong: frozenset[str] | None = None,
+    ) -> None:
+        self.tree, self.facts, self.listed, self.mends = tree, facts, listed, wrong is not None
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
         self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
         self.outputs = AgentOutputs(tree, self.told.tasks)
-        self.said = AsSaid(tree.said)
+        self.said = AsSaid(tree.said, wrong or frozenset())
         self.status = self.said.status(status_of(tree.main_events))
         self.tree, self.parts = apart(tree)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
@@ -163,12 +191,13 @@ class _Export:
             ]
             data["messages"] = self._messages()
         data["summary"] = computed_summary(data)
+        data, filled_in = self._mended(data) if self.mends else (data, [])
         self.derived += unknown_durations(data)
         if self.with_agents:
             annotations = annotations_in(tree.beside)
             own = [event for event in tree.main_events if event.message_id not in annotations]
             data["x_harken_conversation"] = entries(own, self.calls, self.lost)
-        derived = summed_up(self.said.derived(self.derived))
+        derived = summed_up([*self.said.derived(self.derived), *filled_in])
         data["x_harken"] = {
             "version": VERSION,
             "session": clean(self.facts.session),
@@ -183,6 +212,15 @@ class _Export:
             losses=losses_of(tree, self.lost, self.asked.event, with_agents=self.with_agents),
             agents=len(tree.agents),
         )
+
+    def _mended(self, data: Json) -> tuple[Json, list[str]]:
+        """The document as a repair writes it, and the paths of what that had to fill in."""
+        from harken.formats.std.repairing.repair import mended  # most documents need none
+
+        data = loads_kept(dumps(data))  # it has parts in common with what the document said
+        document, changes = mended(Document(data=data, kind=kind_of(data)))
+        made = document.data | {"summary": computed_summary(document.data)}
+        return made, [change.path for change in changes if change.derived and not change.path.startswith("summary")]
 
     # -- the head ------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from harken.formats.std.arguments import params_of
 from harken.formats.std.beside import beside_among
 from harken.formats.std.checking.links import listed_types
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, text
+from harken.formats.std.parts import task_id_of, text
 from harken.formats.std.skeleton import skeleton_among, subs_by_agent
 
 from .making import SeenEvents
@@ -303,9 +304,11 @@ def _name_as_told(tree: SessionTree) -> None:
     if _is_clear([name or agent.sub_session_id for name, agent in zip(ids, agents, strict=True)]):
         for name, agent in zip(ids, agents, strict=True):
             agent.told_id = name
-    tasks = [[text(inner(sub, "task"), "task_id") for sub in agent.told] for agent in agents]
+    tasks = [[task_id_of(sub) for sub in agent.told] for agent in agents]
     names = [name for own, agent in zip(tasks, agents, strict=True) for name in own or [agent.task_id]]
-    if all(names) and _is_clear(names):
+    free = (name for number in count(1) if (name := f"task-{number:03}") not in names)
+    tasks = [[name or next(free) for name in own] for own in tasks]  # as a repair does
+    if _is_clear([name for name in names if name]):
         for own, agent in zip(tasks, agents, strict=True):
             agent.told_tasks = own
 

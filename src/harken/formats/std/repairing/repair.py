@@ -117,6 +117,13 @@ def reshaped(document: Document) -> tuple[Document, list[DocumentChange]]:
     return msgspec.structs.replace(document, data=doc.data), doc.changes
 
 
+def mended(document: Document) -> tuple[Document, list[DocumentChange]]:
+    """A document with its errors mended, as far as a repair mends them, for whoever writes it anyway. It is used up."""
+    doc = _mending(document, "")
+    _rounds(doc, validate(document), "")
+    return msgspec.structs.replace(document, data=doc.data), doc.changes
+
+
 def unwrapped(data: bytes) -> tuple[bytes, DocumentChange] | None:
     """The document that a list or an object holds, and nothing else; None where there is none."""
     try:
