@@ -147,6 +147,27 @@ class TestPerspective:
 
         assert "[Thought]: Why not?\n[Said]: Yes." == viewer.extract_agent_perspective("a")
 
+    def test_has_what_an_agent_told_others_of_its_own_accord(self):
+        told = {"event_type": "piece_of_text", "agent_id": "a"}
+        lines = [
+            created("m-a", "a"),
+            created("m-b", "b"),
+            entry("m1", "a", "assistant", tool_calls=[{"id": "c1", "function": {"name": "tell", "arguments": "{}"}}]),
+            {**told, "message_id": "m2", "content": "By a call.", "cause": "m1"},
+            entry("m3", "b", "user", "By a call.", substance="m2"),
+            {**told, "message_id": "m4", "content": "By itself."},
+            entry("m5", "b", "user", "[a]: By itself.", substance="m4"),
+            {**told, "message_id": "m6", "content": "Said, too."},
+            entry("m7", "a", "assistant", "Said, too.", substance="m6"),
+        ]
+        viewer = viewed(lines)
+
+        assert ["[Action]: tell {}", "[Said]: By itself.", "[Said]: Said, too."] == (
+            viewer.extract_agent_perspective("a").splitlines()
+        )
+        assert ["m1", "m4", "m7"] == ids(viewer.perspective("a"))
+        assert "[Heard]: By a call.\n[Heard]: [a]: By itself." == viewer.extract_agent_perspective("b")
+
     def test_tells_who_first_said_what_was_heard(self, viewer):
         heard = {moment["message_id"]: moment["speaker"] for moment in viewer.perspective("bob")}
 

@@ -69,6 +69,8 @@ class Index(msgspec.Struct, kw_only=True):
     effects: dict[int, list[int]]
     """A record: those that name it as their cause."""
     transcripts: dict[str, list[int]]
+    pieces: dict[str, list[int]]
+    """The texts that an agent made for others, which are in no transcript of its own."""
     edits: dict[str, list[int]]
     """Where an agent's transcript was cut back or folded."""
     agents: dict[str, ViewedAgent]
@@ -205,7 +207,7 @@ class IndexBuilder:
         self.edits: dict[str, list[int]] = {}
         self.agents: dict[str, ViewedAgent] = {}
         self._called: dict[tuple[str | None, str], int] = {}
-        self._makers: list[str] = []
+        self.pieces: dict[str, list[int]] = {}
 
     def take(self, record: RecordEvents, place: int | None = None) -> None:
         """Add the next record; one without a name is called after its place, or its number where none is given."""
@@ -250,7 +252,7 @@ class IndexBuilder:
         elif kind == TERMINATED:
             self._agent(agent).terminated = position
         elif kind == TEXT:
-            self._makers.append(agent)
+            self.pieces.setdefault(agent, []).append(position)
         elif kind == EDITED:
             self.edits.setdefault(agent, []).append(position)
 
@@ -292,7 +294,7 @@ class IndexBuilder:
 
     def finish(self, registry: Registry, line: Callable[[int], LogLine]) -> Index:
         """Resolve what could not be known before all was read. The registry has taken in the same records."""
-        for maker in self._makers:
+        for maker in self.pieces:
             if maker != PERSON:
                 self._agent(maker)
         self._adopt(registry)
@@ -315,7 +317,7 @@ class IndexBuilder:
             texts=self.texts,
             holders=self.holders,
             authors=self.authors,
-            links=self._links(),
+            links=self.causes | {at: (substance,) for at, substance in self.substances.items()},
             answers=self.answers,
             source=source,
             root=root,
@@ -325,6 +327,7 @@ class IndexBuilder:
             copies=copies,
             effects=effects,
             transcripts=self.transcripts,
+            pieces=self.pieces,
             edits=self.edits,
             agents=self.agents,
             main=registry.root,
@@ -348,9 +351,6 @@ class IndexBuilder:
         if found is None or self.texts[found] == self.texts[at]:
             return found
         return self._more.get((self.ids[found], self.kinds[at], self.texts[at]), found)
-
-    def _links(self) -> dict[int, tuple[str, ...]]:
-        return self.causes | {at: (substance,) for at, substance in self.substances.items()}
 
 
 def _settle_authors(index: Index) -> None:

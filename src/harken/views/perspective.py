@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from harken.events import Output, Response, Thinking, ToolCall
 
-from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, RecordEvents
+from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, TEXT, THOUGHT, RecordEvents
 from .event_lines import parts
 from .index import Index
 
@@ -21,6 +21,7 @@ LABELS = {
     SYSTEM: "System",
 }
 
+_SHOWN = frozenset({*LABELS, TEXT})
 _THINKING = frozenset({SAID, ACTION, THOUGHT})
 """Records of an assistant, which alone may think."""
 
@@ -41,19 +42,33 @@ class Impression(TypedDict):
 
 
 def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False) -> list[Impression]:
-    """The transcripts of the agents, interleaved in file order; instructions only where asked for."""
+    """The transcripts of the agents and what else they told others, interleaved in file order; instructions only where
+    asked for."""
     chosen = dict.fromkeys(agent_ids)
     transcripts: Sequence[list[int]] = [index.transcripts.get(agent_id, []) for agent_id in chosen]
+    told = [_told(index, agent_id) for agent_id in chosen]
     return [
         moment
-        for at in heapq.merge(*transcripts)
-        if index.kinds[at] in LABELS and (system or index.kinds[at] != SYSTEM)
+        for at in heapq.merge(*transcripts, *told)
+        if index.kinds[at] in _SHOWN and (system or index.kinds[at] != SYSTEM)
         for moment in _moments(index, at)
     ]
 
 
+def _told(index: Index, agent_id: str) -> list[int]:
+    """What the agent told others of its own accord. A text that something brought about (a call, a verdict) is told by
+    that, and one that the agent says in its transcript as well by the transcript."""
+    return [at for at in index.pieces.get(agent_id, []) if at not in index.links and not _is_said(index, at, agent_id)]
+
+
+def _is_said(index: Index, piece: int, agent_id: str) -> bool:
+    said = (at for at in index.copies.get(piece, ()) if index.kinds[at] in (SAID, ACTION))
+    return any(index.holders[at] == agent_id for at in said)
+
+
 def _moments(index: Index, at: int) -> Iterator[Impression]:
     record, kind, root = index.records[at], index.kinds[at], index.root[at]
+    kind = SAID if kind == TEXT else kind
     lines = [(THOUGHT, thought) for thought in thoughts(record)] if kind in _THINKING else []
     if kind == ACTION:
         lines += [(kind, action) for action in actions(record)]
