@@ -104,7 +104,7 @@ def continued_of(shown: list[Shown]) -> dict[str, Continued]:
                     kept = msgspec.json.decode(note.value, type=Remembered)
                     prefix = kept.prefix if kept.records is None else 0
                     found[kept.session] = Continued(
-                        commit=one.id, session=one.session_id, time=note.time, prefix=prefix
+                        commit=one.id, session=kept.goes_on_from(one), time=note.time, prefix=prefix
                     )
     return found
 

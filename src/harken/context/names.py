@@ -39,6 +39,15 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     losses: tuple[Loss, ...] = ()
     origin: Origin | None = None
     """What the file itself says, where nothing else is known of it."""
+    source: str = ""
+    """The session that was continued; empty where it was of none, and where an older Harken wrote it, which did not
+    say."""
+
+    def goes_on_from(self, commit: Commit | None) -> str:
+        """The session that was continued: what is remembered of it, else what its commit says. Those of a sub-agent
+        may name the session above it."""
+        told = self.origin.source if self.origin is not None else self.source
+        return told or (commit.session_id if commit is not None else "")
 
 
 def is_own(name: Name) -> bool:
@@ -76,7 +85,7 @@ def resumed_sessions(store: Store) -> dict[str, Continued]:
             if note.key == REMEMBERED:
                 with contextlib.suppress(msgspec.MsgspecError):
                     kept = msgspec.json.decode(note.value, type=Remembered)
-                    source = commits[target].session_id if target in commits else ""
+                    source = kept.goes_on_from(commits.get(target))
                     prefix = kept.prefix if kept.records is None else 0
                     found[kept.session] = Continued(commit=target, session=source, time=note.time, prefix=prefix)
     return found

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from harken import ids
-from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound
+from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound, PartlyCorrupt
 from harken.formats import find as find_format
 from harken.store.base import Commit, Name, SessionRow, Store
 from harken.text import close_to
@@ -142,6 +142,24 @@ def session_of(store: Store, text: str, commit: Commit) -> SessionRow:
             return row
     store.sessions()  # one that cannot be read may have it: then that is the answer
     raise NotFound(f"{text!r} names a commit that is of no session", hint=f"`harken materialize {text}` gives it")
+
+
+def owner(store: Store, commit: Commit) -> SessionRow | None:
+    """The session whose conversation a commit belongs to, also where it stands beside the chain; None where it is of
+    none. A sub-agent's commits name the session above it: its chain is told by where it begins."""
+    if not commit.session_id:
+        return None
+    try:
+        agents = store.sessions(parent=commit.session_id)
+    except PartlyCorrupt as problem:  # a damaged one is not asked for
+        agents = [row for row in problem.rest if row.parent == commit.session_id]
+    main = store.find_session(commit.session_id)
+    root = store.walk(commit.id)[-1].id if agents else ""
+    for row in agents if main is None else [main, *agents]:
+        with contextlib.suppress(Corrupt):  # another one that is lost in part
+            if agents and root in {store.walk(tip)[-1].id for tip in (row.live, row.tip, *row.older) if tip}:
+                return row
+    return main
 
 
 # -- the kinds of REF ------------------------------------------------------------------------------------------------

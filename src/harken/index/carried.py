@@ -91,7 +91,7 @@ class Continuations:
             told = find_remembered(self._store, row) if row is not None else None
             if name is None or row is None or told is None:
                 return 0, ""
-            before = self._store.get_commit(name.target).session_id
+            before = told.goes_on_from(self._store.get_commit(name.target))
             # A copy is known by its names, unless its source was carried over: that has only its texts.
             if told.tier == NATIVE and not self._remembered(before)[0]:
                 return 0, ""

@@ -19,6 +19,7 @@ from harken import clock, formats, ids
 from harken.context import continued
 from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
+from harken.context.refs import owner
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
 from harken.files import make_folder, write_whole
@@ -74,14 +75,15 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     home = choose_home(to)
     environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
-    row = store.find_session(commit.session_id) if commit.session_id else None
     tier, written = _written(store, commit, to, writer, place)
+    row = owner(store, commit)
+    source = row.session if row is not None else commit.session_id
     named_in, line = _name(writer, place, row, written.data)
     if named_in == place.path:
         written = msgspec.structs.replace(written, data=written.data + line)
     if writer.sign is not None:
         records = _records(to.runtime, written.data) if to.runtime.source == "database" else None
-        tell = _teller(commit, place, tier, records or 0)
+        tell = _teller(commit, source, place, tier, records or 0)
         written = msgspec.structs.replace(written, data=writer.sign(written.data, tell))
     kept = Remembered(
         runtime=to.runtime.name,
@@ -90,6 +92,7 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
         records=None if to.runtime.source == "file" else _records(to.runtime, written.data),
         tier=tier,
         losses=written.losses,
+        source=source,
     )
     # A store that cannot be written to says so before there is a file that nobody remembers.
     with store.write() as change:
@@ -172,11 +175,11 @@ def _written(store: Store, commit: Commit, to: Destination, writer: ResumeWriter
     return made.tier, Written(data=data, losses=(*made.losses, *(writer.drops(made.data) if native else ())))
 
 
-def _teller(commit: Commit, place: Place, tier: str, records: int) -> Callable[[bytes], Origin]:
+def _teller(commit: Commit, source: str, place: Place, tier: str, records: int) -> Callable[[bytes], Origin]:
     """What the file says of its own beginning, so that other stores need not be told: given all but its first line."""
     return lambda rest: Origin(
         session=place.session,
-        source=commit.session_id,
+        source=source,
         commit=commit.id,
         time=clock.format_instant(commit.time),
         size=len(rest),
