@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.document import dumps
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.in_order import ToldRecord, in_order
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
@@ -629,6 +630,7 @@ def test_parts_of_the_wrong_type_are_told_with_the_reason() -> None:
 def test_calls_and_sub_sessions_without_ids_belong_to_nobody_else() -> None:
     document = multi()
     del document["tool_calls"][1]["call_id"]
+    del document["tool_calls"][1]["subagent_info"]["sub_session_id"]
     del document["sub_sessions"][0]["triggered_by_call_id"]
 
     made = record(read(document), "builder:created")
@@ -900,3 +902,35 @@ def test_a_message_that_names_several_hearers_under_another_key_is_heard_by_each
     heard = [event for event in read(document) if isinstance(event, Prompt) and "Mind the clock." in event.content]
 
     assert ["builder", "checker"] == sorted(event.agent_id for event in heard)
+
+
+@pytest.mark.parametrize("trigger", ["", "tool-099", None])
+@pytest.mark.parametrize("call_id", ["", None, "tool-002"])
+def test_a_sub_session_is_of_the_only_call_that_names_it(call_id: str | None, trigger: str | None) -> None:
+    document = multi()
+    document["tool_calls"][1]["call_id"] = call_id
+    document["sub_sessions"][0]["triggered_by_call_id"] = trigger
+
+    told = events_of(dumps(document))
+
+    (made,) = (event for event in told if isinstance(event, AgentCreated) and event.agent_id == "builder")
+    (call,) = (event for event in told if isinstance(event, ToolCall) and b"the work of sub-001" in event.input)
+    assert ("lead", call.message_id) == (made.parent, made.cause)
+    brought = [event for event in told if event.agent_id == "lead" and "sub-001/answer" in linked(event)]
+    assert ["tool_result"] == [event.kind for event in brought]
+
+
+def test_a_sub_session_that_two_calls_name_is_of_neither() -> None:
+    document = multi()
+    document["sub_sessions"][0]["triggered_by_call_id"] = ""
+    document["tool_calls"][2]["subagent_info"]["sub_session_id"] = "sub-001"
+
+    (made,) = (
+        event for event in events_of(dumps(document)) if isinstance(event, AgentCreated) and event.agent_id == "builder"
+    )
+    assert ("lead", None) == (made.parent, made.cause)
+
+
+def linked(event: Event) -> tuple[str, ...]:
+    """The records that an event names."""
+    return (event.substance,) if event.substance else event.causes()

@@ -28,6 +28,8 @@ MAIN = "main"
 CREATED = ":created"
 COMPLETED = "completed"
 """The notice that says when a session ended, and how."""
+_OF_NO_CALL = frozenset({"x_harken_derived", "x_harken_owner"})
+"""Marks of what is listed as a call of its agent and is none."""
 _SAID_ELSEWHERE = frozenset({"agent_id", "name", "model_id"})
 """What an event has a field of its own for."""
 
@@ -101,6 +103,7 @@ class DocumentReading:
         with_call: dict[str, SubSession] = {}
         for sub in reversed(self.subs):
             with_call |= dict.fromkeys(sub.records, sub)
+        self._naming = self._calls_that_name()
         listed = {name: call for call in reversed(values(self.own.calls)) if (name := id_of(call.get("call_id")))}
         for place, sub in enumerate(self.subs):
             call = id_of(sub.data.get("triggered_by_call_id"))
@@ -109,6 +112,16 @@ class DocumentReading:
             self.makers[place] = (maker, record, call if record else "")
             if record:
                 self._made.setdefault(record, []).append(sub)
+
+    def _calls_that_name(self) -> dict[str, tuple[AgentPart, str]]:
+        """Sub-session to the only call that names it as the one which it began: who made it, and its record."""
+        found: dict[str, list[tuple[AgentPart, str]]] = {}
+        for part in (self.own, *self.subs):
+            for record, call in zip(part.call_names, part.calls, strict=True):
+                name = id_of(inner(call, "subagent_info").get("sub_session_id")) if isinstance(call, dict) else ""
+                if name and call.keys().isdisjoint(_OF_NO_CALL):
+                    found.setdefault(name, []).append((part, record))
+        return {name: calls[0] for name, calls in found.items() if len(calls) == 1}
 
     def _above(self, sub: SubSession) -> SubSession | None:
         return self._named.get(id_of(sub.data.get("parent_session_id")))
@@ -135,10 +148,17 @@ class DocumentReading:
         if listed is not None and listed.get("x_harken_derived") is True:
             return owner or (above.agent if above else self.main), None  # nobody called
         if listed is not None and not owner:  # the standard looks for it there, whoever is above
-            return (above.agent if above and not self._is_around(sub, above) else self.main), self.own.records[call]
+            return self._caller(sub, above), self.own.records[call]
         if other is not None and other is not sub:
             return other.agent, other.records[call]
+        part, record = self._naming.get(sub.name, (sub, "")) if listed is None else (sub, "")
+        if part is not sub:
+            return (self._caller(sub, above) if part is self.own else part.agent), record
         return owner or (above.agent if above else self.main), None
+
+    def _caller(self, sub: SubSession, above: SubSession | None) -> str:
+        """The agent of whom a call among the main ones is."""
+        return above.agent if above and not self._is_around(sub, above) else self.main
 
     # -- the stories --------------------------------------------------------------------------------------------------
 
