@@ -32,3 +32,11 @@ def test_a_run_that_writes_elsewhere_passes(tmp_path: Path) -> None:
     done = run_tests(tmp_path, "(tmp_path / 'left.db').write_text('x')")
 
     assert 0 == done.returncode, done.stdout
+
+
+def test_programs_that_tests_start_find_harken_compiled() -> None:
+    """Also where the machine says that Python keeps no bytecode."""
+    code = "import sys, harken; print(sys.dont_write_bytecode, harken.__cached__)"
+    found = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert "False" == found[0]
+    assert Path(found[1]).exists()
