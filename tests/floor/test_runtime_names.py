@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import harken
@@ -22,8 +23,19 @@ def own(name: str) -> tuple[str, ...]:
     return (f"runtimes/{folder}/", f"formats/{folder}", f"formats/{folder.split('_')[0]}_stream.py")
 
 
-def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    """What stands in a file of the code; it is read once for all these tests."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def texts(path: Path) -> list[tuple[int, str]]:
     """Every string in the code, but for docstrings and help."""
+    return list(_texts(parsed(path)))
+
+
+def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     spoken = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -46,7 +58,7 @@ def test_no_code_asks_for_a_runtime_by_name() -> None:
             where = path.relative_to(ROOT).as_posix()
             if where in REGISTRY or where.startswith((*own(name), "testing/")):
                 continue
-            found += [f"{where}:{line}: {text}" for line, text in texts(ast.parse(path.read_text())) if text in names]
+            found += [f"{where}:{line}: {text}" for line, text in texts(path) if text in names]
     assert [] == found
 
 
@@ -56,6 +68,6 @@ def test_a_runtimes_folder_is_imported_by_nobody() -> None:
     }
     assert {"harken.runtimes.claude_code", "harken.runtimes.codex"} <= folders
     for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 assert not any(node.module.startswith(folder) for folder in folders), f"{path}:{node.lineno}"
