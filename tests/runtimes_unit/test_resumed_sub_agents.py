@@ -75,6 +75,18 @@ class TestASubAgentThatIsResumed:
         assert agent.title != main.title
         assert agent.title == row.title
 
+    @pytest.mark.parametrize("target", ["codex", "pi"])
+    def test_has_its_calls_and_answers_once(self, repo: Repo, tmp_path: Path, runtime: str, target: str) -> None:
+        asked = "SELECT (SELECT count(*) FROM calls), (SELECT count(*) FROM messages WHERE role = 'assistant')"
+        [before] = repo.sql(asked).rows
+        _, agent = rows(repo)
+        ready = repo.resume(agent.session, target, cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+
+        [after] = repo.sql(asked).rows
+        assert 0 < before[1]
+        assert before == after
+
     def test_is_told_as_what_it_goes_on_from(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
         main, agent = rows(repo)
         ready = repo.resume(agent.session, runtime, cwd=tmp_path, home=tmp_path / "home")

@@ -91,7 +91,8 @@ class Continuations:
             told = find_remembered(self._store, row) if row is not None else None
             if name is None or row is None or told is None:
                 return 0, ""
-            before = told.goes_on_from(self._store.get_commit(name.target))
+            # What a sub-agent said stands under the session above it, which its commits name.
+            before = self._store.get_commit(name.target).session_id
             # A copy is known by its names, unless its source was carried over: that has only its texts.
             if told.tier == NATIVE and not self._remembered(before)[0]:
                 return 0, ""
