@@ -326,3 +326,14 @@ def test_a_recorded_document_is_drawn_while_it_grows(run: Run, tmp_path: Path) -
 
     assert "in_progress" in out
     assert parse_session(json.loads(Path("clock-multi.json").read_text())).kind == "std-008"
+
+
+@pytest.mark.parametrize("key", ["from_agent", "to_agent"])
+def test_whoever_a_message_does_not_name_is_no_agent(key: str) -> None:
+    document = multi()
+    del document["messages"][0][key]
+
+    drawn = drawing(parse_session(document))
+
+    assert ["lead", "builder", "checker"] == [agent.agent_id for agent in drawn.agents]
+    assert "?" == getattr(drawn.messages[0], key)

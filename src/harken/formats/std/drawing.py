@@ -171,8 +171,8 @@ def _agents(data: Json) -> list[DrawnAgent]:
         found.setdefault(name_of(agent_at(sub, "agent")) or "?", (agent_at(sub, "agent"), "unlisted"))
     for message in values(data.get("messages")):
         for key in ("from_agent", "to_agent"):
-            name = name_of(agent_at(message, key)) or "?"
-            if key == "from_agent" or name not in EVERYBODY:
+            name = name_of(agent_at(message, key))  # whoever it does not name is nobody
+            if name and (key == "from_agent" or name not in EVERYBODY):
                 found.setdefault(name, (agent_at(message, key), "unlisted"))
     return [_agent(name, *found[name], subs.get(name, []), data if name == main else {}) for name in found]
 
