@@ -103,3 +103,20 @@ def test_pairs_that_talk_side_by_side_are_replayed_exactly_however_fast_each_is(
 
     for other in ("1", "2", "again"):
         assert [] == departures(tmp_path / "0", tmp_path / other)
+
+
+def test_a_call_that_is_open_has_no_result(tmp_path: Path) -> None:
+    def look() -> str:
+        return "A door."
+
+    parts = {"root": [{"call": [{"tool": "look"}, {"tool": "look"}]}, "Done."]}
+    root, session = open_stage(tmp_path / "whole", parts, tools=[look])
+    with session:
+        say(root, "Look.")
+    logged = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    result = next(place for place, line in enumerate(logged) if b'"role":"tool"' in line)
+    (tmp_path / "cut").write_bytes(b"".join(logged[:result]))
+
+    (departure,) = departures(tmp_path / "whole", tmp_path / "cut")
+
+    assert "root, message 3: nothing where the recording has 'tool: A door.'" == str(departure)

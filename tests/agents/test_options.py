@@ -94,7 +94,30 @@ class TestOptions:
             assert [WARM.temperature, 0.1, 0.2] == [change["temperature"] for change in changes]
             assert ModelOptions(temperature=0.2) == root.options
 
-    def test_are_not_given_to_hooks(self, tmp_path: Path) -> None:
+    def test_that_say_when_and_whom_to_ask_instead_hold_for_hooks_too(self, tmp_path: Path) -> None:
+        parts = {"root": ["Hello."], "Reviewer": ["APPROVE"], "Critic": ["APPROVE"]}
+        own = ModelOptions(temperature=0.0, timeout=3.0)
+        hooks = [
+            HookAgent(name="Reviewer", points=("finished",), instructions="Look."),
+            HookAgent(name="Critic", points=("finished",), instructions="Look.", options=own),
+        ]
+        options = ModelOptions(temperature=0.5, timeout=9.0, fallbacks=("demo",), api_base="http://localhost/v1")
+        root, session, model = stage(tmp_path / "log", parts, options=options, hooks=hooks)
+        with session:
+            say(root, "Hello?")
+        kept = ModelOptions(timeout=9.0, fallbacks=("demo",), api_base="http://localhost/v1")
+        assert [("root", options), ("Reviewer", kept), ("Critic", own)] == model.options
+
+        root, session, model = stage(tmp_path / "log", {"root": ["a", "Hi."], "*": ["a", "APPROVE"]})
+        with session:
+            say(root, "Hello again.")
+        assert [("root", options), ("Reviewer", kept), ("Critic", own)] == model.options
+
+    def test_a_hook_with_a_model_of_its_own_is_not_asked_at_the_address_of_another(self) -> None:
+        options = ModelOptions(timeout=9.0, api_base="http://localhost/v1")
+        assert ModelOptions(timeout=9.0) == options.for_hook(same_model=False)
+
+    def test_of_words_are_not_given_to_hooks(self, tmp_path: Path) -> None:
         parts = {"root": ["Hello."], "Reviewer": ["APPROVE"]}
         reviewer = HookAgent(name="Reviewer", points=("finished",), instructions="Look.")
         root, session, model = stage(tmp_path / "log", parts, options=WARM, hooks=[reviewer])
@@ -267,6 +290,25 @@ class TestAnswersWithAForm:
         with session:
             assert GOOD == say(root, "How is it?")
             assert ["In prose."] == contents(root, "tool")
+
+    def test_that_fit_another_form_stand_and_are_given_once(self, tmp_path: Path) -> None:
+        options = ModelOptions(response_format=Weather, tries=1)
+        parts = {"root": ["It rains.", "Yes."]}
+        root, session, _ = stage(tmp_path / "log", parts, options=options)
+        with session, pytest.raises(ModelFailed, match="do not fit their form"):
+            say(root, "How is the weather?")
+
+        root, session, _ = stage(tmp_path / "log", parts, options=ModelOptions())
+        with session:
+            assert root.is_pending
+            assert "It rains." == asyncio.run(root.resume())
+            assert not root.is_pending
+
+        root, session, _ = stage(tmp_path / "log", parts)
+        with session:
+            assert not root.is_pending
+            assert asyncio.run(root.resume()) is None
+            assert "Yes." == say(root, "Sure?")
 
     def test_may_stand_between_fences(self) -> None:
         schema = {"type": "object"}

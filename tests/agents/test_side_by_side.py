@@ -419,9 +419,77 @@ def test_a_call_that_had_not_begun_when_a_model_failed_is_run_when_it_answers_ag
             with pytest.raises(ModelFailed, match="out of order"):
                 say(root, "Go.") if not root.transcript else asyncio.run(root.resume())
         assert [] == done
-        assert 1 == len(lines(session, subtype="calls_held"))
+        held = [one for line in lines(session, subtype="calls_held") for one in line["metadata"]["call_ids"]]
+        assert 2 == len(held) == len(set(held))
     root, session = open_stage(tmp_path / "log", {"root": [asked, "Over."], "Ann": ["I am Ann."]}, tools=[pay])
     with session:
         assert "Over." == asyncio.run(root.resume())
         assert ["I am Ann.", "Paid.", "Terminated subagent: Ann"] == contents(root, "tool")
         assert ["paid"] == done
+
+
+class TestKilledBeforeACallHasBegun:
+    """It waits for another, for the limit of calls at a time, or for a hook: it is run when the turn goes on."""
+
+    @pytest.mark.parametrize("way", ["limit", "alone", "hook"])
+    def test_it_is_run_once(self, way: str, tmp_path: Path) -> None:
+        begun: list[int] = []
+
+        def pay(n: int) -> str:
+            begun.append(n)
+            return f"Paid {n}."
+
+        given: dict[str, Any] = {
+            "tools": [make_tool(pay, alone=way == "alone")],
+            "parallel": 1 if way == "limit" else 8,
+        }
+        if way == "hook":
+            given["hooks"] = [Hook(name="watch", points=("tool",), function=lambda _: None)]
+        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
+        root, session = open_stage(tmp_path / "whole", parts, **given)
+        with session:
+            say(root, "Pay.")
+        logged = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+        mark = b'"calls_held"' if way == "hook" else b'"role":"tool"'  # the hook is asked; or the first is over
+        place = next(place for place, line in enumerate(logged) if mark in line)
+        assert [0, 1, 2] == begun
+        (tmp_path / "cut").write_bytes(b"".join(logged[: place + 1]))
+        begun.clear()
+
+        root, session = open_stage(tmp_path / "cut", parts, **given)
+        with session:
+            asyncio.run(root.resume())
+
+            assert ([0, 1, 2] if way == "hook" else [1, 2]) == begun
+            assert [f"Paid {n}." for n in range(3)] == contents(root, "tool")
+
+    def test_one_that_had_begun_is_not_run_again(self, tmp_path: Path) -> None:
+        begun: list[int] = []
+
+        async def pay(n: int) -> str:
+            begun.append(n)
+            if n == 1:
+                raise asyncio.CancelledError  # as if the process died
+            return f"Paid {n}."
+
+        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
+        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
+        with session, pytest.raises(asyncio.CancelledError):
+            say(root, "Pay.")
+
+        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
+        with session:
+            asyncio.run(root.resume())
+
+            assert [0, 1, 2] == begun
+            assert ["Paid 0.", INTERRUPTED, "Paid 2."] == contents(root, "tool")
+
+    def test_calls_that_begin_at_once_are_not_noted(self, tmp_path: Path) -> None:
+        def pay(n: int) -> str:
+            return f"Paid {n}."
+
+        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
+        root, session = open_stage(tmp_path / "log", parts, tools=[pay])
+        with session:
+            say(root, "Pay.")
+            assert [] == lines(session, event_type="system")

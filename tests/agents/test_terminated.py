@@ -182,3 +182,31 @@ def test_a_hook_that_was_ended_watches_no_more(tmp_path: Path, given: Hook | Hoo
     with session:
         assert "ok" == say(root, "go")
         assert ["J"] == list(root.subagents)
+
+
+def test_ends_of_one_message_that_were_cut_off_come_to_the_same_results(tmp_path: Path) -> None:
+    """Whether or not the agent had left when the process died, and the hook that was asked is not asked otherwise."""
+    counted: list[int] = []
+
+    def spare(moment: Moment) -> Deny | None:
+        counted.append(len(moment.agent.subagents))
+        return Deny("One has to stay.") if moment.tool == "terminate" and counted[-1] < 2 else None
+
+    made = {"call": [{"tool": "task", "arguments": {"name": name}} for name in ("Ann", "Bob")]}
+    ended = {"call": [{"tool": "terminate", "arguments": {"name": name}} for name in ("Ann", "Bob")]}
+    parts = {"root": [made, ended, "One is left."]}
+    hooks = [Hook(name="spare", points=("tool",), function=spare)]
+    root, session = open_stage(tmp_path / "whole", parts, hooks=hooks)
+    with session:
+        say(root, "End them.")
+        expected = contents(root, "tool")
+    assert ["Terminated subagent: Ann", "Error: Action blocked by hook 'spare': One has to stay."] == expected[2:]
+    logged = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    for cut in range(6, len(logged)):
+        (tmp_path / "cut").write_bytes(b"".join(logged[:cut]))
+
+        root, session = open_stage(tmp_path / "cut", parts, hooks=hooks)
+        with session:
+            asyncio.run(root.resume())
+            assert expected == contents(root, "tool"), f"cut after line {cut}"
+        (tmp_path / "cut").unlink()

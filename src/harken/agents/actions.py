@@ -1,7 +1,7 @@
 """The tools every agent has: `task` makes an agent below, `discuss` lets them talk, `terminate` ends one.
 
-`task` and `discuss` take several steps, each of which is in the log before the next. When a crash has stopped them
-they are run again with the window of what they had done, and skip the steps that are in it.
+`task` and `discuss` take several steps, each of which is in the log before the next. When a crash has stopped one of
+the three it is run again with the window of what it had done, and skips the steps that are in it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
 
+from .entries import call_of, causes_of
 from .tools import Answer, Call, as_text, make_tool
 from .watching import deliver, wordings
 
@@ -171,15 +172,27 @@ async def terminate(
 ) -> str:
     """End a subagent and everything below it. What it said stays known; it cannot be talked with again."""
     agent = call.agent
+    if _has_ended(call, name):
+        return f"Terminated subagent: {name}"
     if name not in agent.subagents:
         raise NotFound(
             f"{agent.label} has no subagent {name!r}", hint="its subagents: " + (", ".join(agent.subagents) or "none")
         )
-    agent.subagents[name].terminate(cause=call.message_id)
+    leave(agent.subagents[name], call.message_id, call_id=call.asker.call_id or None)
     return f"Terminated subagent: {name}"
 
 
-def leave(agent: Agent, cause: str | None) -> None:
+def _has_ended(call: Call, name: str) -> bool:
+    """Whether this call had ended the agent before a crash."""
+    for event in call.window.events:
+        if event.get("event_type") == "agent_terminated" and call.message_id in causes_of(event):
+            info = call.session.agents[str(event.get("agent_id"))]
+            if (info.parent, info.name) == (call.agent.agent_id, name) and call_of(event) in ("", call.asker.call_id):
+                return True
+    return False
+
+
+def leave(agent: Agent, cause: str | None, *, call_id: str | None = None) -> None:
     """Take an agent and everything below it out of the tree, the deepest first; it is logged whole or not at all."""
     if agent.is_terminated:
         return
@@ -191,9 +204,9 @@ def leave(agent: Agent, cause: str | None) -> None:
     with agent.session.batch():
         for one in leaving:
             one.create()
-            for watcher in (watcher for watcher in one.watchers if not watcher.is_terminated):
-                one.session.log_agent_terminated(watcher.hook_id, cause=cause)
-            one.session.log_agent_terminated(one.agent_id, cause=cause)
+            hooks = [watcher.hook_id for watcher in one.watchers if not watcher.is_terminated]
+            for agent_id in (*hooks, one.agent_id):
+                one.session.log_agent_terminated(agent_id, cause=cause, call_id=call_id)
     for one in leaving:
         one.watchers.clear()
         parent, name = above[one.agent_id]
@@ -286,6 +299,6 @@ async def _spread(call: Call, speaker: Agent, reply: LoggedString, others: list[
     return heard[call.agent.agent_id].text
 
 
-TASK, DISCUSS, _ = TOOLS = tuple(make_tool(function) for function in (task, discuss, terminate))
-CONTINUED = (TASK, DISCUSS)
+TASK, DISCUSS, TERMINATE = TOOLS = tuple(make_tool(function) for function in (task, discuss, terminate))
+CONTINUED = (TASK, DISCUSS, TERMINATE)
 """Calls that are taken up again after a crash; any other is answered as interrupted."""

@@ -135,11 +135,11 @@ def _shares(calls: Sequence[Entry], results: dict[tuple[int, str], list[Entry]],
     return shares
 
 
-def for_model(entries: Sequence[Entry]) -> list[Entry]:
+def for_model(entries: Sequence[Entry], *, unanswered: str | None = INTERRUPTED) -> list[Entry]:
     """The transcript as a provider takes it.
 
     Results stand right behind their call, several for one call become one, a call without a result gets one that
-    says so, and a result without a call is left out: the log may hold all of these, a provider refuses each.
+    says so (`unanswered`), and a result without a call is left out: a log may hold all of these, providers refuse each.
     """
     results = results_by_call(entries)
     shown: list[Entry] = []
@@ -153,7 +153,7 @@ def for_model(entries: Sequence[Entry]) -> list[Entry]:
             shown.append({"role": role, "content": _text(content) or None, "tool_calls": [_call(c) for c in named]})
             for call, share in zip(named, _shares(calls, results, place), strict=True):
                 answers = [_text(found.get("content")) for found in share]
-                answer = "\n\n".join(answers) if answers else INTERRUPTED
+                answer = "\n\n".join(answers) if answers else unanswered
                 shown.append({"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer})
                 if any("images" in found for found in share):
                     shown[-1]["images"] = of_results(share)

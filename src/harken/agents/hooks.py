@@ -21,6 +21,7 @@ from harken.events.base import check_name, likeness
 from harken.events.verdicts import POINTS, Verdict
 
 from .entries import Entry, is_utterance
+from .options import ModelOptions
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -73,6 +74,8 @@ class HookAgent(msgspec.Struct, frozen=True, kw_only=True):
     language_model: str | None = None
     """None: the model of the agent it watches."""
     tree: bool = True
+    options: ModelOptions | None = None
+    """How its model is asked; None: in as many seconds, and with the fallbacks, of the agent it watches."""
 
     def __post_init__(self) -> None:
         check(self.name, self.points)

@@ -70,6 +70,11 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """The same for an agent below: it is not the one whose answer has a form."""
         return msgspec.structs.replace(self, response_format=None, tries=3)
 
+    def for_hook(self, *, same_model: bool) -> ModelOptions:
+        """What of it holds for a hook that watches the agent: that it is answered at all, not how."""
+        api_base = self.api_base if same_model else None
+        return ModelOptions(timeout=self.timeout, fallbacks=self.fallbacks, api_base=api_base)
+
     def for_provider(self) -> dict[str, Any]:
         """What a provider is told, by the names that LiteLLM gives it."""
         found = {name: getattr(self, name) for name in _TOLD if getattr(self, name) is not None}

@@ -93,16 +93,16 @@ def tool_of(agent: Agent, message_id: str, call_id: str, name: str) -> Tool | No
 
 
 def hold(agent: Agent, message_id: str, call_ids: Sequence[str]) -> None:
-    """Log which calls of a message were not begun, because one before them waits or has stopped the turn."""
+    """Log which calls of a message were not begun: they wait for another, or one has stopped the turn."""
     known = agent.session.registry.questions.held
     if new := [one for one in call_ids if (agent.agent_id, message_id, one) not in known]:
         agent.session.note_held(agent.agent_id, message_id, new)
 
 
-def begin(call: Call) -> None:
+def begin(agent: Agent, message_id: str, call_id: str) -> None:
     """Log that a call begins that was held back; then it is one like any other."""
-    if (call.agent.agent_id, call.message_id, call.tool_call_id) in call.session.registry.questions.held:
-        call.session.note_begun(call.agent.agent_id, call.message_id, call.tool_call_id)
+    if (agent.agent_id, message_id, call_id) in agent.session.registry.questions.held:
+        agent.session.note_begun(agent.agent_id, message_id, call_id)
 
 
 def withdraw(agent: Agent) -> None:

@@ -52,20 +52,22 @@ def departures(
     return found
 
 
-def _shown(source: str | os.PathLike[str] | Session) -> dict[Path_, list[str]]:
-    """What each agent has before it, a text for each message."""
+def _shown(source: str | os.PathLike[str] | Session) -> dict[Path_, list[str | None]]:
+    """What each agent has before it, a text for each message; None for the result of a call that is still open."""
     if not isinstance(source, Session):
         with Session.load(source, readonly=True) as session:
             return _shown(session)
     return {
         agent_path(names_of(source, agent_id), source.registry.before(agent_id)): [
-            _line(message) for message in for_model(source.entries(agent_id))
+            _line(message) for message in for_model(source.entries(agent_id), unanswered=None)
         ]
         for agent_id in source.agents
     }
 
 
-def _line(message: Entry) -> str:
+def _line(message: Entry) -> str | None:
+    if message.get("role") == "tool" and message.get("content") is None:
+        return None
     calls = "; ".join(f"{call_name(call)}({call_arguments(call)})" for call in calls_of(message))
     text = " ".join(part for part in (str(message.get("content") or ""), calls) if part)
     return AGENT_ID.sub("agent", f"{message.get('role')}: {text}")

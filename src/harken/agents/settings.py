@@ -71,9 +71,10 @@ class Settings:
         return self._given.get((agent_id, name))
 
     def options(self, agent: AgentCore) -> ModelOptions:
-        """How the model of an agent is asked; a hook is asked plainly, whoever it watches."""
-        own = read_options(self.of(agent.agent_id, OPTIONS))
-        if own is not None or agent.role == "hook":
+        """How the model of an agent is asked: as it was given, else as that of the agent above, or that it watches."""
+        own, above = read_options(self.of(agent.agent_id, OPTIONS)), agent.parent
+        if own is not None or above is None:
             return own or PLAIN
-        above = agent.parent
-        return self.options(above).below() if above is not None else PLAIN
+        if agent.role == "hook":
+            return self.options(above).for_hook(same_model=agent.language_model == above.language_model)
+        return self.options(above).below()

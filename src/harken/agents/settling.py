@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harken.errors import ModelFailed
-from harken.events import Error
+from harken.events import Error, System
 from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WRONG_FORM = "Your answer does not have the form that was asked for:"
 ANEW = "Answer again, with JSON of that form alone."
+STANDS = "answer_stands"
+"""The subtype of the notice that an answer which failed for its form is one after all, under other options."""
 
 
 async def settle(turn: Turn, message: Entry, calls: list[Entry]) -> None:
@@ -57,7 +59,7 @@ def is_under_review(turn: Turn) -> bool:
     spoken, transcript = to_review(turn), turn.agent.transcript
     if spoken is None or not spoken.get("message_id"):
         return False
-    if wrong_form(turn.agent, str(spoken.get("content") or "")) is not None:
+    if wrong_form(turn.agent, str(spoken.get("content") or "")) is not None or has_failed(turn.agent, spoken):
         return True
     if times_sent_back(transcript) >= MAX_REVIEWS:
         return False
@@ -79,6 +81,22 @@ def wrong_form(agent: Agent, text: str) -> str | None:
     """What is wrong with the form of an answer; None: nothing, or it may have any."""
     schema = None if agent.pool.is_plain else agent.options.schema
     return None if schema is None else misfit_text(text, schema)
+
+
+def has_failed(agent: Agent, spoken: Entry) -> bool:
+    """Whether the turn failed for the form of this answer, and nobody has let it stand since."""
+    failed = False
+    for line in agent.session.records_of([agent.agent_id]) if not agent.pool.is_plain else ():
+        if line.get("cause") == spoken["message_id"] and line.get("event_type") in ("error", "system"):
+            failed = line["event_type"] == "error" or (failed and line.get("subtype") != STANDS)
+    return failed
+
+
+def let_stand(turn: Turn, spoken: Entry) -> None:
+    """Log that an answer stands, where the log says that the turn failed for its form."""
+    agent = turn.agent
+    if has_failed(agent, spoken):
+        agent.session.append([System(agent_id=agent.agent_id, subtype=STANDS, cause=str(spoken["message_id"]))])
 
 
 def refuse_form(turn: Turn) -> None:

@@ -19,7 +19,7 @@ from harken.errors import BadRequest, ModelFailed, Waiting
 from harken.events.base import likeness
 
 from . import questions
-from .actions import DISCUSS, TOOLS
+from .actions import CONTINUED, DISCUSS, TOOLS
 from .entries import Entry, call_arguments, call_name
 from .tools import Tool
 from .watching import watchers_of
@@ -98,13 +98,23 @@ def waits_for(found: Sequence[Reach], *, guarded: bool) -> list[list[int]]:
     ]
 
 
+def runs_once(tool: Tool | None) -> bool:
+    """Whether it has to be known of a call if it had begun: it is not simply run again, or gone on with."""
+    return tool is not None and tool not in CONTINUED and not tool.redo
+
+
 async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
     """Run calls of a message; each result is logged as it comes. What stops one stops those that have not begun, and
-    the turn once the others are over."""
+    the turn once the others are over. Those that cannot begin at once are logged as held back until they do, so that
+    they are run when the turn goes on after a kill."""
     agent = turn.agent
     asked_for = [(agent.tools.get(call_name(call)), call_arguments(call)) for call in calls]
     guarded = next(watchers_of(agent, "tool"), None) is not None
     order = waits_for(reaches(asked_for, seated=bool(agent.listeners)), guarded=guarded)
+    if not resumed:  # one that is resumed has not begun either, or may be run again
+        at_once = [number for number, earlier in enumerate(order) if not (earlier or guarded)][: agent.pool.parallel]
+        late = [number for number in range(len(calls)) if number not in at_once and runs_once(asked_for[number][0])]
+        questions.hold(agent, message_id, [calls[number]["id"] for number in late])
     over = [asyncio.Event() for _ in calls]
     asked = [asyncio.Event() for _ in calls]
     limit = asyncio.Semaphore(agent.pool.parallel)
@@ -121,6 +131,12 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         finally:
             asked[number].set()
 
+    @contextlib.asynccontextmanager
+    async def at_work(call: Entry) -> AsyncIterator[None]:
+        async with limit:
+            questions.begin(agent, message_id, call["id"])
+            yield
+
     async def one(number: int, call: Entry) -> None:
         try:
             for earlier in order[number]:
@@ -128,7 +144,7 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
             if stopped or any(earlier in waiting for earlier in order[number]):
                 waiting[number] = None
             else:
-                await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), limit))
+                await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), at_work(call)))
         except Waiting as problem:
             waiting[number] = problem
         except BaseException as problem:

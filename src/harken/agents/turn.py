@@ -134,6 +134,7 @@ class Turn:
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]), self.agent.session.path)
         async with self._alone(asked_for(spoken)):
             if await self._stands(said):
+                settling.let_stand(self, spoken)
                 return said
             await self.agent.prepare()
             return await self._go_on()
@@ -302,8 +303,8 @@ class Turn:
 
     async def run_calls(self, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
         """Run calls of a message and log their results; several run side by side."""
-        if len(calls) == 1:
-            await self.run_call(calls[0], message_id, resumed=resumed)
+        if len(calls) == 1 and not resumed:
+            await self.run_call(calls[0], message_id, resumed=False)
         elif calls:
             await side_by_side.run(self, calls, message_id, resumed=resumed)
 
@@ -356,8 +357,6 @@ class Turn:
         refusal = None
         if not running.window.began(message_id):
             refusal = await self._refusal(call, tool, arguments, message_id)
-        if resumed and refusal is None:
-            questions.begin(running)
         return refusal or Admitted(tool, arguments, running)
 
     async def _perform(self, admitted: Admitted) -> Answer:

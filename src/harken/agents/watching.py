@@ -268,7 +268,9 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
         agent.pool.hooks[hook.name] = hook
         return Watcher(hook, hook_id, agent.pool)
     attributes |= {"kind": "agent", "instructions": hook.instructions}
-    watching = Agent(session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook")
+    watching = Agent(
+        session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook", options=hook.options
+    )
     with session.batch():
         watching.create(cause, attributes)
         instruct(watching, hook.instructions, cause)

@@ -195,12 +195,7 @@ class Session(LogReader, Sliced, Answerable):
                 raise BadRequest(what, hint="choose another name, or call the one that is there")
 
     def log_transcript_entry(
-        self,
-        agent_id: str,
-        message: dict[str, Any],
-        substance: str | None = None,
-        *,
-        cause: GivenCause = None,
+        self, agent_id: str, message: dict[str, Any], substance: str | None = None, *, cause: GivenCause = None
     ) -> str:
         """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
         return self._log(ENTRY, agent_id, writing.message_of(message), substance=substance, cause=cause)
@@ -211,13 +206,16 @@ class Session(LogReader, Sliced, Answerable):
             raise BadRequest(f"content must be text, not {type(content).__name__}", hint="pass content as a str")
         return self._log("piece_of_text", agent_id, {"content": content}, cause=cause, last={"call_id": call_id})
 
-    def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: GivenCause = None) -> str:
+    def log_agent_terminated(
+        self, agent_id: str, *, reason: str | None = None, cause: GivenCause = None, call_id: str | None = None
+    ) -> str:
         """Log that an agent left the tree; it stays in the registry."""
         writing.check_agent(agent_id)
         writing.check_text(reason=reason)
         if agent_id not in self.agents:
             raise NotFound(f"no agent {agent_id!r} in {self.path}", hint="`session.agents` has every agent")
-        return self._log("agent_terminated", agent_id, {"reason": reason} if reason else {}, cause=cause)
+        told = {"reason": reason} if reason else {}
+        return self._log("agent_terminated", agent_id, told, cause=cause, last={"call_id": call_id})
 
     def log_transcript_edit(
         self,
