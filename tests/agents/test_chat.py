@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import Session, load_session
-from harken.agents import Hook, ask_person
+from harken.agents import Hook, ModelOptions, ask_person
 from harken.errors import Waiting
 
 HARKEN = [sys.executable, "-m", "harken", "chat"]
@@ -379,6 +379,13 @@ class TestQuestions:
 
         assert (0, 2) == (done.returncode, len(done.stdout.splitlines()))
 
+    def test_keep_their_numbers_until_all_are_answered(self, asked: Path) -> None:
+        done = chat(asked, "/answer 1 Tea\n/answer 1 Coffee\n/answer 2 yes\n", "--resume", "log.jsonl")
+        assert 1 == done.stderr.count("which question?")
+        with Session.load(asked / "log.jsonl", readonly=True) as session:
+            given = [answer.text for answer in session.registry.questions.answers.values()]
+        assert ["Tea", "yes"] == given
+
     @pytest.mark.parametrize(
         ("typed", "told"),
         [("/answer Tea", "which question?"), ("/answer 3 x", "which question?"), ("/answer 1", "text")],
@@ -395,3 +402,32 @@ class TestQuestions:
 
         assert "So be it." == done.stdout.splitlines()[-1]
         assert 2 == done.stderr.count("nobody asks anything")
+
+
+class TestSettings:
+    def test_are_kept_with_the_session_and_what_is_given_later_takes_their_place(self, tmp_path: Path) -> None:
+        parts = {"agents": {"root": [{"call": {"tool": "task", "arguments": {"name": "Ann"}}}, "Done."]}}
+        (tmp_path / "script.json").write_text(json.dumps(parts))
+        first = ["--limit-steps", "1", "--limit-cost", "2.5", "--temperature", "0.5", "--fallback", "demo"]
+        stopped = chat(tmp_path, "Go.\n", "--model", "scripted:script.json", "--file", "log.jsonl", *first)
+        assert "the limit of the session on steps is 1" in stopped.stderr
+        again = chat(tmp_path, "", "--resume", "log.jsonl", "--limit-steps", "9", "--seed", "4")
+        assert "Done.\n" == again.stdout
+
+        root, session = load_session(tmp_path / "log.jsonl")
+        with session:
+            assert ModelOptions(temperature=0.5, seed=4, fallbacks=("demo",)) == root.options
+            found = [one["metadata"] for one in session.records() if one.get("subtype") == "session_limits"]
+        assert [{"cost_usd": 2.5, "steps": 1}, {"cost_usd": 2.5, "steps": 9}] == found
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [(("--fallback", "scripted:none.json"), "none.json"), (("--limit-steps", "-1"), "not in the range")],
+    )
+    def test_that_cannot_be_had_are_told_before_a_file_is_made(
+        self, given: tuple[str, ...], told: str, tmp_path: Path
+    ) -> None:
+        done = chat(tmp_path, "Go.\n", "--file", "log.jsonl", *given)
+        assert done.returncode
+        assert told in done.stderr
+        assert not (tmp_path / "log.jsonl").exists()

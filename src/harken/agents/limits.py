@@ -182,7 +182,7 @@ def reached(agent: Agent, name: str, whose: str | None, most: float, used: float
     message = f"{agent.label} was stopped: {_words(agent, name, whose)} is {most:g}, and {round(used, 6):g} is used"
     log_reached(agent, message, name, whose, most, used, seconds)
     raise LimitReached(
-        message, hint="set a higher one (load_session(limits=…), agent.limits = …) and resume; the session is kept"
+        message, hint="set a higher one (load_session(limits=…), agent.limits = …, `harken chat --limit-…`) and resume"
     )
 
 

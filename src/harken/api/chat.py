@@ -10,11 +10,14 @@ import asyncio
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
+
+import msgspec
 
 from harken import ids
-from harken.agents import Agent, MissingHook, load_session, open_model
+from harken.agents import Agent, AgentPool, MissingHook, ModelOptions, RunLimits, load_session, open_model
 from harken.agents import Streamed as Streamed
+from harken.agents.limits import SESSION_LIMITS, read_limits
 from harken.errors import BadRequest, Locked, NotFound
 from harken.log import Session
 from harken.repo import Repo
@@ -38,6 +41,10 @@ class ChatRequest(ApiRequest, frozen=True, kw_only=True):
     """A model that LiteLLM knows, `scripted:FILE`, `replay:LOG` or `demo`; None: what the session had, or `demo`."""
     system_prompt: str | None = None
     """Who the root agent is, in a session that begins with nothing; None: what the session had."""
+    limits: dict[str, int | float] = msgspec.field(default_factory=dict)
+    """How much the session may use: the fields of `RunLimits` by name. What is not said stays as it was."""
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """How the root agent's model is asked: the fields of `ModelOptions` by name. What is not said stays as it was."""
     texts: tuple[str, ...] = ()
     """What is said to the root agent, one after the other. A turn that was not finished is finished first."""
 
@@ -93,6 +100,10 @@ class OpenChat:
             raise BadRequest("a session that is there has its beginning", hint="leave `ref` out, or name a new file")
         if request.model is not None:
             open_model(request.model, near=path.parent)  # a model that cannot be had is told before a file is made
+        _with(ModelOptions(), request.options)
+        _with(RunLimits(), request.limits)  # told before a file is made, too
+        for fallback in request.options.get("fallbacks", ()):
+            open_model(fallback, near=path.parent)
         if request.ref and request.system_prompt is not None:
             raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
         self.session = _session(repo, path, request, warn)
@@ -111,6 +122,12 @@ class OpenChat:
             root, _ = load_session(
                 self.session, language_model=request.model, system_prompt=request.system_prompt, stream=stream
             )
+        if request.options:
+            root.options = _with(root.options, request.options)
+        if request.limits:
+            settings = AgentPool.of(self.session).settings
+            limits = read_limits(settings.of(root.agent_id, SESSION_LIMITS)) or RunLimits()
+            settings.change(root, SESSION_LIMITS, _with(limits, request.limits))
         return root
 
     def start(self) -> ChatStart:
@@ -156,6 +173,17 @@ def chat(
         unfinished = (None,) if start.is_pending else ()
         for text in (*unfinished, *request.texts):
             yield asyncio.run(opened.say(text))
+
+
+Setting = TypeVar("Setting", ModelOptions, RunLimits)
+
+
+def _with(known: Setting, given: dict[str, Any]) -> Setting:
+    """A setting with what is given in place of what it had."""
+    if unknown := sorted(given.keys() - set(known.__struct_fields__)):
+        names = ", ".join(known.__struct_fields__)
+        raise BadRequest(f"{type(known).__name__} has no {unknown[0]!r:.80}", hint=f"its fields: {names}")
+    return type(known)(**{name: given.get(name, getattr(known, name)) for name in known.__struct_fields__})
 
 
 def _session(repo: Repo | None, path: Path, asked: ChatRequest, warn: Callable[[str], None] | None) -> Session:

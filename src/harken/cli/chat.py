@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,7 +32,7 @@ HELP = """\
 /dialog A B …      what agents said to each other; without names, everybody
 /compact [TEXT]    fold the oldest turns into a summary: TEXT, or what the model makes of them
 /questions         what agents ask, and nobody has answered
-/answer [N] TEXT   answer a question (by its number in that list, where there are several), and go on
+/answer [N] TEXT   answer a question (by its number in that list, where there were several), and go on
 /stop              give up a turn that failed half-way, instead of going on with it
 /help              this list
 /quit              leave; the session is kept (so does Ctrl-D)
@@ -56,14 +56,28 @@ Ctrl-C stops the turn that is running. Anything else is said to the root agent."
     "--file", "file", type=FILE, metavar="F", shell_complete=completing.files, help="Where to keep a new session"
 )
 @click.option("--system-prompt", metavar="TEXT", help="Who the root agent is")
+@click.option("--temperature", type=click.FloatRange(min=0), metavar="T", help="How freely the model chooses its words")
+@click.option("--seed", type=int, metavar="N", help="What the model's choices start from")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="How long an answer may be")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Ask again after S seconds")
+@click.option("--fallback", "fallbacks", multiple=True, metavar="M", help="Ask this model where the other one fails")
+@click.option(
+    "--limit-cost", "limit_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Stop when so much is spent"
+)
+@click.option("--limit-tokens", type=click.IntRange(min=0), metavar="N", help="Stop when so many tokens are used")
+@click.option("--limit-steps", type=click.IntRange(min=0), metavar="N", help="Stop after so many messages of models")
+@click.option("--limit-seconds", type=click.FloatRange(min=0), metavar="S", help="Stop when models worked so long")
+@click.option("--limit-depth", type=click.IntRange(min=0), metavar="N", help="How many agents deep agents make agents")
 @click.pass_context
 def chat_command(
     ctx: click.Context,
+    /,
     resume: str | None,
     start: str | None,
     model: str | None,
     file: str | None,
     system_prompt: str | None,
+    **settings: Any,
 ) -> int:
     """Talk with agents in a session that is kept
 
@@ -78,6 +92,12 @@ def chat_command(
     in a session of its own; the original stays as it is.
 
         harken chat --from ctx-1a2b3c4d --model anthropic/claude-sonnet-4-5
+
+    How the model is asked and how much the session may use is kept with it. With --resume, what is given takes the
+    place of what was set, and the rest stays: so a session that has reached a limit goes on.
+
+        harken chat --temperature 0 --timeout 60 --limit-cost 2
+        harken chat --resume session_20260102_030405.jsonl --limit-cost 5
     """
     from harken.api.chat import ChatRequest, OpenChat
 
@@ -88,8 +108,15 @@ def chat_command(
     # LiteLLM fetches a list of prices while it is imported, and offline waits for it; it brings one along.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     path = resume or file or str(_fresh())
+    given = {name: value for name, value in settings.items() if value not in (None, ())}
     request = ChatRequest(
-        file=path, resume=resume is not None, ref=start or "", model=model, system_prompt=system_prompt
+        file=path,
+        resume=resume is not None,
+        ref=start or "",
+        model=model,
+        system_prompt=system_prompt,
+        limits={name.removeprefix("limit_"): value for name, value in given.items() if name.startswith("limit_")},
+        options={name: value for name, value in given.items() if not name.startswith("limit_")},
     )
     shown = Showing()
     with OpenChat(_store(ctx, start), request, warn=ui.warn, stream=shown) as opened:
@@ -196,6 +223,8 @@ class Chat:
         self.root = opened.root
         self.session = opened.session
         self.failed = False
+        self._numbers: dict[str, int] = {}
+        """By which number each question is answered, as long as any is open."""
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "/agents": self._agents,
             "/perspective": self._perspective,
@@ -362,30 +391,39 @@ class Chat:
 
     def _questions(self) -> None:
         """What is asked, with the numbers by which it is answered."""
-        open_questions = self.session.open_questions()
-        for number, question in enumerate(open_questions, 1):
+        open_questions = self._numbered()
+        for number, question in open_questions.items():
             choices = f" ({' / '.join(question.choices)})" if question.choices else ""
             asker = self._name(question.hook or question.agent_id)
             self._say(f"{number}. {asker} asks: ", f"{question.text}{choices}")
         ui.note(
             "/answer TEXT answers it"
-            if len(open_questions) == 1
+            if len(self._numbers) == 1
             else "/answer N TEXT answers one of them"
             if open_questions
             else "nobody asks anything"
         )
 
-    def _answer_question(self, words: list[str]) -> None:
+    def _numbered(self) -> dict[int, harken.OpenQuestion]:
+        """What is asked, by number; a question keeps its number until none is open."""
         open_questions = self.session.open_questions()
+        if not any(question.message_id in self._numbers for question in open_questions):
+            self._numbers.clear()
+        for question in open_questions:
+            self._numbers.setdefault(question.message_id, len(self._numbers) + 1)
+        return {self._numbers[question.message_id]: question for question in open_questions}
+
+    def _answer_question(self, words: list[str]) -> None:
+        open_questions = self._numbered()
         if not open_questions:
             raise NotFound("nobody asks anything", hint="/questions lists what is asked")
-        number = 1
-        if len(open_questions) > 1:
-            number = int(words[0]) if words and words[0].isdecimal() and len(words[0]) < 10 else 0
-            words = words[1:]
-            if not 0 < number <= len(open_questions):
+        number = next(iter(open_questions))
+        said = int(words[0]) if words and words[0].isdecimal() and len(words[0]) < 10 else 0
+        if len(open_questions) > 1 or (len(self._numbers) > 1 and said in self._numbers.values()):
+            number, words = said, words[1:]
+            if number not in open_questions:
                 raise BadRequest("which question?", hint="/answer N TEXT; /questions lists them with their numbers")
-        self.session.answer(open_questions[number - 1].message_id, " ".join(words))
+        self.session.answer(open_questions[number].message_id, " ".join(words))
         if self.root.is_pending:
             self._turn()
 
