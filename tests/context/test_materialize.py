@@ -359,15 +359,15 @@ class TestTheCache:
         assert made == repo.materialize(tip)
 
 
-def test_a_chain_of_a_hundred_thousand_commits_is_walked() -> None:
-    """Without recursion, and quickly."""
+def test_a_chain_of_twenty_thousand_commits_is_walked() -> None:
+    """Without recursion, and in proportion to its length: twenty times as deep as Python calls."""
     repo = memory_repo()
     data = encode_events([Response(content="x")])
     with repo.store.write() as writer:
         from harken.store import Draft
 
         artifact, parent = writer.put(data), ""
-        for number in range(100_000):
+        for number in range(20_000):
             draft = Draft(
                 artifact=artifact, format="events-v1", parent=parent, time=number * 1_000_000, message_count=1
             )
@@ -375,4 +375,4 @@ def test_a_chain_of_a_hundred_thousand_commits_is_walked() -> None:
 
     made = repo.materialize(parent, stop="root")
 
-    assert (100_000, 100_000) == (made.commit_count, made.message_count)
+    assert (20_000, 20_000) == (made.commit_count, made.message_count)
