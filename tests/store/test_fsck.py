@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 
 import pytest
@@ -23,6 +24,21 @@ def path(tmp_path):
 def store(path):
     with contextlib.closing(open_store(path)) as store:
         yield store
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A store with everything in it, made once; each test damages a copy."""
+    path = tmp_path_factory.mktemp("busy") / "store.db"
+    with contextlib.closing(open_store(path)) as store:
+        busy_store(store)
+    return path
+
+
+@pytest.fixture
+def busy(original, path):
+    shutil.copytree(original.parent, path.parent, dirs_exist_ok=True)
+    return path
 
 
 def damage(path, statement, *values):
@@ -81,11 +97,9 @@ def test_an_evicted_artifact_is_said_to_be_evicted_not_corrupt(store):
         ("PRAGMA user_version = 0", "file"),
     ],
 )
-def test_a_changed_row_is_found_without_reading_the_data(path, store, statement, what):
-    busy_store(store)
-    store.close()
-    damage(path, statement)
-    with contextlib.closing(open_store(path)) as again:
+def test_a_changed_row_is_found_without_reading_the_data(busy, statement, what):
+    damage(busy, statement)
+    with contextlib.closing(open_store(busy)) as again:
         report = fsck(again)
         assert not report.ok
         assert what in corrupt(report) or what == "origins"
@@ -103,11 +117,9 @@ def test_a_changed_row_is_found_without_reading_the_data(path, store, statement,
         "UPDATE artifacts SET id = zeroblob(32) WHERE n = 1",
     ],
 )
-def test_changed_bytes_are_found_by_reading_the_data(path, store, statement):
-    busy_store(store)
-    store.close()
-    damage(path, statement)
-    with contextlib.closing(open_store(path)) as again:
+def test_changed_bytes_are_found_by_reading_the_data(busy, statement):
+    damage(busy, statement)
+    with contextlib.closing(open_store(busy)) as again:
         assert not fsck(again, read_data=True).ok
 
 
