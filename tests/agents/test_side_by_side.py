@@ -13,7 +13,7 @@ from harken import Session, load_session
 from harken.agents import Agent, Deny, Hook, Moment, Reply, Request, ScriptedModel, make_tool, tool
 from harken.agents.entries import INTERRUPTED, Asker, Window
 from harken.agents.side_by_side import Reach, waits_for
-from harken.errors import BadRequest, ModelFailed
+from harken.errors import BadRequest, ModelFailed, Waiting
 from support import beside
 from support.stage import contents, lines, open_stage, say
 
@@ -483,6 +483,22 @@ class TestKilledBeforeACallHasBegun:
 
             assert [0, 1, 2] == begun
             assert ["Paid 0.", INTERRUPTED, "Paid 2."] == contents(root, "tool")
+
+    def test_it_stays_open_where_its_tool_is_not_there(self, tmp_path: Path) -> None:
+        async def pay(n: int) -> str:
+            if n == 0:
+                raise asyncio.CancelledError  # as if the process died
+            return f"Paid {n}."
+
+        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
+        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
+        with session, pytest.raises(asyncio.CancelledError):
+            say(root, "Pay.")
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session, pytest.raises(Waiting, match="has a call that has not begun, and the tool 'pay'") as stopped:
+            asyncio.run(root.resume())
+        assert "resume the session in the program that has the tool" == stopped.value.hint
 
     def test_calls_that_begin_at_once_are_not_noted(self, tmp_path: Path) -> None:
         def pay(n: int) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 _HOW = "`session.answer(question, text)` answers it, `resume()` goes on; in `harken chat`: /answer"
+_ELSEWHERE = "resume the session in the program that has the tool"
 CHOICES = ("yes", "no")
 """What may be answered to a hook."""
 
@@ -58,7 +59,7 @@ def joined(several: Sequence[Waiting]) -> Waiting:
     if len(several) == 1:
         return several[0]
     ids = dict.fromkeys(one for problem in several for one in problem.questions)
-    return Waiting("; ".join(map(str, several)), hint=_HOW, questions=tuple(ids))
+    return Waiting("; ".join(map(str, several)), hint=_HOW if ids else _ELSEWHERE, questions=tuple(ids))
 
 
 def has_waited(agent: Agent, message_id: str, call_id: str) -> bool:
@@ -78,10 +79,9 @@ def refuse_waiting(agent: Agent, message_id: str, call_id: str, tool: str) -> No
     if own and own[-1].message_id not in questions.answers:
         raise waiting(agent.session, own[-1:])
     if tool_of(agent, message_id, call_id, tool) is None and has_waited(agent, message_id, call_id):
-        raise Waiting(
-            f"{agent.label} has its answer, and the tool {tool!r} that waits for it is not here",
-            hint="resume the session in the program that has the tool",
-        )
+        what = "has its answer, and the tool" if own else "has a call that has not begun, and the tool"
+        whose = "that waits for it" if own else "that it calls"
+        raise Waiting(f"{agent.label} {what} {tool!r} {whose} is not here", hint=_ELSEWHERE)
 
 
 def tool_of(agent: Agent, message_id: str, call_id: str, name: str) -> Tool | None:
