@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import force_setattr
+
 from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, figure, join_parts
 from harken.events.tally import ATTACHED, BOUNDARY
@@ -45,7 +47,14 @@ def message_events(message: RowMessage, *, spawned: bool = False, as_sent: bool 
         teller.user()
     elif message.role == "assistant":
         teller.assistant()
-    return [event.replace(index=place) if place else event for place, event in enumerate(teller.events)]
+    name = clean(message.id)
+    for place, event in enumerate(
+        teller.events
+    ):  # nobody has them yet: to make them anew would take three times as long
+        force_setattr(event, "message_id", name)
+        if place:
+            force_setattr(event, "index", place)
+    return teller.events
 
 
 def is_sent(message: RowMessage) -> bool:
@@ -65,17 +74,19 @@ class _Teller:
         self._model = clean(text(message.info.get("modelID")))
         self._results: list[Event] = []
         self._steps = self._finished = 0
+        self._request = clean(message.id)
+        """What is called the same in everything that one request of the model brought."""
         self.events: list[Event] = []
 
-    def _fields(self, time: Any = None) -> dict[str, Any]:
-        return {"message_id": clean(self._message.id), "time": instant(time) or self._created}
+    def _time(self, told: Any) -> int | None:
+        return instant(told) or self._created
 
     # -- what stands in the user's place -------------------------------------------------------------------------------
 
     def user(self) -> None:
         pictures: list[Image] = []
         for part in self._message.parts:
-            match _told_as(part):
+            match kind := _told_as(part):
                 case "text":
                     self._prompt(part.data, pictures)
                     pictures = []
@@ -83,14 +94,14 @@ class _Teller:
                     pictures += self._file(part)
                 case "compaction":
                     about = {key: value for key, value in part.data.items() if key != "type"}
-                    self.events.append(System(subtype=BOUNDARY, metadata=encode(about), **self._fields()))
+                    self.events.append(System(subtype=BOUNDARY, metadata=encode(about), time=self._created))
                     self._inject(WHAT_DID_WE_DO, "compact_request")
                 case "subtask":
                     self._inject(SUBTASK, "subtask")
                 case _:
-                    self._other(part)
+                    self._other(part, kind)
         if pictures:
-            self.events.append(Prompt(images=tuple(pictures), **self._who(), **self._fields()))
+            self.events.append(Prompt(images=tuple(pictures), time=self._created, **self._who()))
 
     def _who(self) -> dict[str, Any]:
         return {"source": "injected", "origin": "agent"} if self._spawned else {}
@@ -98,7 +109,7 @@ class _Teller:
     def _prompt(self, data: Record, pictures: list[Image]) -> None:
         content = clean(text(data.get("text")))
         if data.get("ignored"):
-            self.events.append(System(subtype="notice", message=content, **self._fields()))
+            self.events.append(System(subtype="notice", message=content, time=self._created))
             return
         words, images = join_parts([*pictures, content] if content else pictures)
         if not words and not images:
@@ -107,16 +118,16 @@ class _Teller:
         if data.get("synthetic"):
             is_reminder = content.lstrip().startswith("<system-reminder>")
             who = {"source": "injected", "origin": REMINDER if is_reminder else f"{ATTACHED}synthetic"}
-        self.events.append(Prompt(content=words, images=images, **who, **self._fields()))
+        self.events.append(Prompt(content=words, images=images, time=self._created, **who))
 
     def _inject(self, words: str, origin: str) -> None:
-        self.events.append(Prompt(content=words, source="injected", origin=origin, **self._fields()))
+        self.events.append(Prompt(content=words, source="injected", origin=origin, time=self._created))
 
     def _file(self, part: MessagePart) -> list[Image]:
         """A picture or a document that goes along; a text is told by the texts before it."""
         picture = picture_of(part.data)
         if picture is None:
-            self._other(part)
+            self._other(part, part.type)
         return [] if picture is None else [picture]
 
     # -- what the model said and did -----------------------------------------------------------------------------------
@@ -124,13 +135,14 @@ class _Teller:
     def assistant(self) -> None:
         info = self._message.info
         for part in self._message.parts:
-            match _told_as(part):
+            match kind := _told_as(part):
                 case "step-start":
                     self._step()
                 case "text":
                     if content := clean(text(part.data.get("text"))):
-                        time = inside(part.data, "time", "start")
-                        self._say(Response(content=content, model=self._model, **self._fields(time)))
+                        time = self._time(inside(part.data, "time", "start"))
+                        said = Response(content=content, model=self._model, api_id=self._request, time=time)
+                        self.events.append(said)
                 case "reasoning":
                     self._think(part.data)
                 case "tool":
@@ -141,7 +153,7 @@ class _Teller:
                 case "retry":
                     self._error(part.data.get("error"))
                 case _:
-                    self._other(part)
+                    self._other(part, kind)
         self._answer()
         if not self._finished:
             self._metric(info, 0)
@@ -151,38 +163,37 @@ class _Teller:
     def _step(self) -> None:
         self._answer()
         self._steps += 1
+        if self._steps > 1:
+            self._request = f"{clean(self._message.id)}/{self._steps}"
 
     def _answer(self) -> None:
         self.events += self._results
         self._results = []
 
-    def _say(self, event: Any) -> None:
-        name = clean(self._message.id)
-        self.events.append(event.replace(api_id=f"{name}/{self._steps}" if self._steps > 1 else name))
-
     def _think(self, data: Record) -> None:
         content, (name, seal) = clean(text(data.get("text"))), sealed(data.get("metadata"))
         if content or seal:
-            time = inside(data, "time", "start")
+            time = self._time(inside(data, "time", "start"))
             redacted = {"redactedData": True, "signature": None if content else False}.get(name)
-            self._say(Thinking(content=content, signature=clean(seal), redacted=redacted, **self._fields(time)))
+            said = Thinking(content=content, signature=clean(seal), redacted=redacted, api_id=self._request, time=time)
+            self.events.append(said)
 
     def _call(self, data: Record) -> None:
         state = data.get("state")
         state = state if isinstance(state, dict) else {}
         name, call = clean(text(data.get("tool"))), clean(text(data.get("callID")))
-        start, end = inside(state, "time", "start"), inside(state, "time", "end")
+        start, end = self._time(inside(state, "time", "start")), self._time(inside(state, "time", "end"))
         given = state.get("input")
         raw = text(state.get("raw")) if not given else ""
         arguments = raw.encode(errors="replace") if raw else encode(given if given is not None else {})
         is_providers = bool(inside(data, "metadata", "providerExecuted"))
-        self._say(ToolCall(id=call, name=name, input=arguments, server_tool=is_providers, **self._fields(start)))
+        self.events.append(
+            ToolCall(id=call, name=name, input=arguments, server_tool=is_providers, api_id=self._request, time=start)
+        )
         output, is_error, images = self._outcome(state)
         if output is not None:
             self._results.append(
-                ToolResult(
-                    id=call, name=name, output=clean(output), is_error=is_error, images=images, **self._fields(end)
-                )
+                ToolResult(id=call, name=name, output=clean(output), is_error=is_error, images=images, time=end)
             )
 
     def _outcome(self, state: Record) -> tuple[str | None, bool, tuple[Image, ...]]:
@@ -207,46 +218,49 @@ class _Teller:
         """What a request used. A copy of the message in another session has another id, the same time and figures."""
         tokens = data.get("tokens")
         tokens = tokens if isinstance(tokens, dict) else {}
-        used: dict[str, Any] = {name: figure(number(inside(tokens, *keys))) or 0 for name, keys in _FIGURES.items()}
+        heard, said, thought = (_count(tokens.get(name)) for name in ("input", "output", "reasoning"))
+        read, written = (_count(inside(tokens, "cache", name)) for name in ("read", "write"))
         told = data.get("cost")
         cost = float(told) if isinstance(told, int | float) else 0.0
-        if not any(used.values()) and not cost:
+        if not (heard or said or thought or read or written or cost):
             return
-        reasoning = used.pop("reasoning_tokens")
-        used["output_tokens"] = _written(tokens, used, reasoning)
-        done = inside(self._message.info, "time", "completed")
+        said = _written(tokens, heard + read + written, said, thought)
         self.events.append(
             Metric(
-                **used,
-                reasoning_tokens=reasoning or None,
+                input_tokens=heard,
+                output_tokens=said,
+                reasoning_tokens=thought or None,
+                cache_read_tokens=read,
+                cache_write_tokens=written,
                 cost_usd=cost,
                 model=self._model,
                 stop_reason=clean(text(data.get("reason")) or text(data.get("finish"))),
-                request_id=".".join(map(str, (step, *used.values()))),
+                request_id=f"{step}.{heard}.{said}.{read}.{written}",
                 api_id=f"opencode@{self._message.created}",
-                **self._fields(done),
+                time=self._time(inside(self._message.info, "time", "completed")),
             )
         )
 
     def _error(self, error: Any) -> None:
         name, words = text(inside(error, "name")), text(inside(error, "data", "message"))
         message = ": ".join(filter(None, (name, words))) or "the message failed"
-        self.events.append(Error(message=clean(message), **self._fields()))
+        self.events.append(Error(message=clean(message), time=self._created))
 
-    def _other(self, part: MessagePart) -> None:
+    def _other(self, part: MessagePart, told_as: str) -> None:
         if part.type in QUIET:
             return
         known = part.type in ("file", "text", "step-finish", "retry", "compaction", "subtask")
         why = "" if known else f"a part of an unknown type, {clean(part.type)[:40]!r}"
-        if not _told_as(part):
+        if not told_as:
             why = "a part whose words are no text"
-        self.events.append(Output(raw=encode({"id": part.id, **part.data}), why=why, **self._fields()))
+        self.events.append(Output(raw=encode({"id": part.id, **part.data}), why=why, time=self._created))
 
 
 def _told_as(part: MessagePart) -> str:
     """What a part is read as: its type; nothing where its words are no text."""
-    is_damaged = part.type in ("text", "reasoning") and not isinstance(part.data.get("text"), str | None)
-    return "" if is_damaged else part.type
+    kind = part.type
+    is_damaged = kind in ("text", "reasoning") and not isinstance(part.data.get("text"), str | None)
+    return "" if is_damaged else kind
 
 
 def _words(told: Any) -> str:
@@ -254,20 +268,13 @@ def _words(told: Any) -> str:
     return told if isinstance(told, str) else "" if told is None else encode(told).decode()
 
 
-_FIGURES = {
-    "input_tokens": ("input",),
-    "output_tokens": ("output",),
-    "reasoning_tokens": ("reasoning",),
-    "cache_read_tokens": ("cache", "read"),
-    "cache_write_tokens": ("cache", "write"),
-}
+def _count(told: Any) -> int:
+    return figure(number(told)) or 0
 
 
-def _written(tokens: Record, used: dict[str, int], reasoning: int) -> int:
+def _written(tokens: Record, heard: int, output: int, reasoning: int) -> int:
     """What the model wrote, its reasoning among it. `output` is without it in new sessions and with it in old ones:
     where there is a total, that tells."""
-    output = used["output_tokens"]
-    heard = used["input_tokens"] + used["cache_read_tokens"] + used["cache_write_tokens"]
     rest = number(tokens.get("total")) - heard
     return rest if output <= rest <= output + reasoning else output + reasoning
 
