@@ -265,7 +265,7 @@ _CALLED = frozenset({CALL, RESULT})
 
 
 def _told_key(event: Event | None, called: Called) -> int:
-    key = told_as(event, called(event.message_id)) if isinstance(event, ToolCall | ToolResult) else None
+    key = told_as(event, called(event.message_id)) if type(event) is ToolCall or type(event) is ToolResult else None
     return 0 if key is None else short_key("\0".join(map(str, key)))
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .base import LARGEST_COUNT, Event, Tokens, clean
+from .base import LARGEST_COUNT, Event, Tokens, clean, figure
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .records import by_record
@@ -56,8 +56,10 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     @classmethod
     def of(cls, metric: Metric) -> RequestUsage:
         """What a metric of one request says."""
-        used, scope = msgspec.structs.astuple(metric.tokens.possible), metric.scope
-        return cls(*(*used, metric.model, metric.cost_usd, scope == EMBEDDED, scope == AGENT, scope == SEVERAL))
+        told = metric.input_tokens, metric.output_tokens, metric.cache_read_tokens, metric.cache_write_tokens
+        heard, said, read, written = map(figure, told)
+        kinds = [metric.scope == kind for kind in (EMBEDDED, AGENT, SEVERAL)]
+        return cls(heard, said, read, written, metric.model, metric.cost_usd, *kinds)
 
     @property
     def tokens(self) -> Tokens:
@@ -119,10 +121,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         for event in events:
             if event.time is not None:
                 self.at(event.time)
-            if isinstance(event, Prompt | ToolResult):
+            # By type here and below, since every event goes by: `isinstance` takes three times as long.
+            if type(event) is Prompt or type(event) is ToolResult:
                 if (place := _place(event)) is not None:
                     places.append(place)
-            elif isinstance(event, System) and event.subtype == BOUNDARY:
+            elif type(event) is System and event.subtype == BOUNDARY:
                 self.compactions += 1
                 return  # what a compaction puts in the place of the conversation was said before
             else:
@@ -132,17 +135,17 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.prompt(place)
 
     def _count(self, event: Event) -> None:
-        match event:
-            case ToolCall():
-                self.call(event.name)
-            case Response() if event.substance is None:  # else it was copied, and counts where it was said
+        if type(event) is ToolCall:
+            self.call(event.name)
+        elif type(event) is Response:
+            if event.substance is None:  # else it was copied, and counts where it was said
                 self.response(event.model)
-            case Error():
-                self.errors += 1
-            case TranscriptEdit(action="compact"):
-                self.compactions += 1
-            case Metric():
-                self.metric(event)
+        elif type(event) is Metric:
+            self.metric(event)
+        elif type(event) is Error:
+            self.errors += 1
+        elif type(event) is TranscriptEdit:
+            self.compactions += event.action == "compact"
 
     # -- one thing at a time; a scan calls these ----------------------------------------------------------------------
 

@@ -136,7 +136,11 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
     """The events that say something, as rows. What a record leaves to those beside it, the tool that a result is of and
     the model that thought or called, is taken from there."""
     tools = _Tools()
-    models = {event.api_id: event.model for event in events if isinstance(event, _WITH_MODEL) and event.model}
+    models = {
+        event.api_id: event.model
+        for event in events
+        if (type(event) is Response or type(event) is Metric) and event.model
+    }
     compacted = ""
     for number, event in enumerate(events):
         told = said(event)
@@ -185,9 +189,6 @@ class _Tools:
     def take(self, event: ToolResult) -> str:
         _, names = self._called.get((event.agent_id, event.id), ("", []))
         return names.pop(0) if len(names) > 1 else "".join(names)
-
-
-_WITH_MODEL = (Response, Metric)
 
 
 def _model(event: Event, models: Mapping[str, str]) -> str | None:

@@ -120,14 +120,13 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
         self.records += 1
         self.tally.record(events)
         for event in events:
-            match event:
-                case Prompt():
-                    self.title = self.title or " ".join(clean(event.content).split())[:TITLE]
-                case ToolCall():
-                    self.waiting = [*self.waiting, event.id]
-                case ToolResult():
-                    self.waiting = [call for call in self.waiting if call != event.id]
-        self.opaque += any(isinstance(event, Output) and bool(event.why) for event in events)
+            if type(event) is Prompt:
+                self.title = self.title or " ".join(clean(event.content).split())[:TITLE]
+            elif type(event) is ToolCall:
+                self.waiting = [*self.waiting, event.id]
+            elif type(event) is ToolResult:
+                self.waiting = [call for call in self.waiting if call != event.id]
+        self.opaque += any(type(event) is Output and bool(event.why) for event in events)
         spoken = [event for event in events if isinstance(event, (Prompt, Response))]
         names = [event.message_id for event in spoken if event.message_id]
         self.fingerprint = [*self.fingerprint, *names][:FINGERPRINT]

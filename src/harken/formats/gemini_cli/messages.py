@@ -39,9 +39,8 @@ GUARD = "\u200b"
 _MEDIA = ("inlineData", "fileData")
 ATTACHED = "\n--- Content from referenced files ---"
 """What stands between the words of a prompt and the files that they name."""
-_TOKENS = ("input", "output", "cached", "thoughts", "tool", "total")
-_COUNTED = ("input", "cached", "output", "thoughts", "tool", "total")
-"""The same in the order of `metric_of`."""
+_TOKENS = ("input", "cached", "output", "thoughts", "tool", "total")
+"""In the order of `metric_of`."""
 
 
 class Told:
@@ -265,8 +264,7 @@ def _said(message: Record, told: Told) -> Iterator[Event]:
     usage = message.get("tokens")
     if isinstance(usage, dict) and (figures := tuple(map(usage.get, _TOKENS))) != told.tokens:
         told.tokens = figures
-        counts = [figure(usage.get(key)) for key in _COUNTED]
-        metric = metric_of(counts, model=model, api_id=clean(text_of(message.get("id"))))
+        metric = metric_of(list(map(figure, figures)), model=model, api_id=clean(text_of(message.get("id"))))
         if metric is not None:
             yield metric
     for name, call in calls:

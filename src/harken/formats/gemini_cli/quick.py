@@ -22,11 +22,11 @@ _ANSWERS = b'[{"functionResponse":'
 
 
 class QuickTokens(msgspec.Struct):
-    """What a request used."""
+    """What a request used, in the order in which `Told` has it."""
 
     input: Count
-    output: Count
     cached: Count
+    output: Count
     thoughts: Count
     tool: Count
     total: Count

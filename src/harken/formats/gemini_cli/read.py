@@ -220,9 +220,9 @@ def iter_read(data: bytes) -> Iterator[Event]:
     folded = ""
     for line in iter_lines(data, telling=True):
         for event in tell_line(teller, line, data):
-            if isinstance(event, System):
+            if type(event) is System:
                 folded = event.message_id if event.subtype == "compact_boundary" else folded
-            elif isinstance(event, Prompt | Response):
+            elif type(event) is Prompt or type(event) is Response:
                 key = (event.kind, event.content[:_FIRST_OPINION])
                 if not event.message_id.startswith("@"):
                     said[key] = event.message_id

@@ -216,7 +216,8 @@ def part_events(part: Any, model: str) -> Iterator[Event]:
     if not isinstance(part, dict):
         yield Output(raw=encode(part), why="not a part of a content")
         return
-    kind = next((kind for kind in _HANDLERS if isinstance(part.get(kind), dict)), "")
+    is_words = _CALLS.isdisjoint(part)
+    kind = "" if is_words else next((kind for kind in _HANDLERS if isinstance(part.get(kind), dict)), "")
     if not kind and isinstance(part.get("text"), str):
         kind = "text"
         yield from _words(part, model)
@@ -295,6 +296,8 @@ _SAID: dict[str, frozenset[str]] = {
 
 
 def _besides(part: Record, kind: str) -> list[Output]:
+    if len(part) == 1 and kind == "text":
+        return []
     more = {key: value for key, value in part.items() if key not in (kind, "thought")}
     if unsaid := {key: value for key, value in inner(part, kind).items() if key not in _SAID[kind]}:
         more[kind] = unsaid

@@ -34,7 +34,6 @@ _TOLD = {
     "thoughtsTokenCount": "thoughts_token_count",
     "totalTokenCount": "total_token_count",
 }
-_NOTHING = (0, 0, 0)
 ReportedTokens = tuple[int, int, int]
 
 
@@ -175,7 +174,7 @@ def telemetry_metric(record: Record, uuid: str) -> Metric | None:
     about |= {"api_id": api_id, "request_id": request_id}
     if agent:
         about |= {"agent_id": agent, "scope": EMBEDDED}
-    if _figures(event, *_IN_EVENT) == _NOTHING:
-        return Metric(**about)
     prompt, made, cached, thought, total = [figure(event.get(name)) for name in _TOLD.values()]
+    if not (prompt or made or total):
+        return Metric(**about)
     return metric_of((prompt, cached, made, thought, None, total), **about)
