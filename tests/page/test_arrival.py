@@ -65,20 +65,24 @@ def test_the_end_of_a_long_session_is_its_end_before_all_rows_are_counted(
     try:
         visit = Visit(context, served).sign_in()
         held: list[Route] = []
+        let_go = threading.Event()
         visit.page.route(
-            "**/api/v1/transcript",
-            lambda route: (
-                route.continue_() if (route.request.post_data_json or {}).get("count") else held.append(route)
-            ),
+            "**/api/v1/transcript", lambda route: route.continue_() if let_go.is_set() else held.append(route)
         )
         page = visit.open(f"/s/{large[1]}")
         page.locator(".row-frame").first.wait_for()
         while not held:
             page.wait_for_timeout(20)
+        expect(page.locator(".counting")).to_contain_text("Counting the rows: there are more than ")
+        assert {"-1"} == set(page.locator("[data-n]").evaluate_all("all => all.map(one => one.ariaSetSize)"))
         page.keyboard.press(key)
-        held[0].continue_()
+        let_go.set()
+        for route in held:
+            route.continue_()
         far = "() => [...document.querySelectorAll('[data-n]')].some((one) => Number(one.dataset.n) > 10_000)"
         page.wait_for_function(far)
+        expect(page.locator(".counting")).to_have_count(0)
+        assert "-1" not in page.locator("[data-n]").evaluate_all("all => all.map(one => one.ariaSetSize)")
     finally:
         context.close()
         served.stop()

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import harken
 from support.large_session import write_large_session
+from support.service import serving, small_store, token
 
 from .conftest import Served, Visit
 
@@ -119,3 +120,28 @@ def test_a_view_that_was_asked_for_while_the_server_was_away_comes_when_it_is_ba
         expect(tab.locator(".banner")).to_have_count(0, timeout=20_000)
     expect(page.locator("#main").get_by_text("The server does not answer")).to_have_count(0)
     page.context.close()
+
+
+def test_a_page_whose_token_was_revoked_says_so_by_itself_and_how_to_sign_in_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with small_store(tmp_path) as repo, serving(repo) as service:
+        context = browser.new_context()
+        page, other = context.new_page(), context.new_page()
+        page.goto(f"{service.url}#token={token(service, name='phone')}")
+        page.locator("header.top").wait_for()
+        for tab in (page, other):
+            tab.goto(f"{service.url}s/s")
+            tab.locator(".row-frame").first.wait_for()
+
+        service.app.tokens.revoke("phone")
+
+        for tab in (page, other):
+            expect(tab.get_by_role("heading", name="This page was signed out")).to_be_visible(timeout=20_000)
+            expect(tab.locator("#main")).to_contain_text("harken token create")
+            expect(tab.locator(".row-frame")).to_have_count(0)
+        page.goto(f"{service.url}s/s#token={token(service, 'context/read')}")
+        for tab in (page, other):
+            tab.locator(".row-frame").first.wait_for()
+        assert "token" not in page.url
+        context.close()

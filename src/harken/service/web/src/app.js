@@ -9,24 +9,25 @@ import { Icon, Sign } from "./marks.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
 import { pageArrived, stylesRead } from "./arrival.js";
-import { askGrants, followFeed, indexing, readFirstAnswers, signIn, trouble } from "./server.js";
-import { Loading, State, Toast } from "./states.js";
+import { askGrants, followFeed, grants, indexing, readFirstAnswers, signIn, trouble } from "./server.js";
+import { Command, Loading, State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
-import { lazily } from "./lazily.js";
+import { fetchRest, lazily } from "./lazily.js";
 import { plural, shown } from "./words.js";
-import { Home } from "./views/home.js";
-import { Sessions } from "./views/sessions.js";
 import { Session } from "./views/session.js";
-import { Commits } from "./views/commits.js";
-import "./styles/tokens.css";
-import "./styles/base.css";
-import "./styles/frame.css";
+import "./styles/home.css";
+import "./styles/sessions.css";
+import "./styles/viewer.css";
 import "./styles/stats.css";
 import "./styles/documents.css";
 import "./styles/search.css";
 
-// Most people open none of these on most days: they are fetched when they are asked for. Their styles come with the rest.
+// Whoever opens a session waits for none of these: they are fetched when they are asked for, or when all else is there.
+// Their styles come with the rest.
+const Home = lazily(() => import("./views/home.js").then((view) => view.Home));
+const Sessions = lazily(() => import("./views/sessions.js").then((view) => view.Sessions));
+const Commits = lazily(() => import("./views/commits.js").then((view) => view.Commits));
 const Stats = lazily(() => import("./views/stats.js").then((view) => view.Stats));
 const Documents = lazily(() => import("./views/documents.js").then((view) => view.Documents));
 const Search = lazily(() => import("./views/search.js").then((view) => view.Search));
@@ -60,7 +61,7 @@ function Top() {
       <${Icon} name="search" /><span class="grow cut">Search prompts, answers, commands, files, ids</span><kbd>Ctrl K</kbd>
     </button>
     <div class="end">
-      ${running.value ? html`<a class="live" href="/sessions?running=1"><i class="pulse"></i>${running.value} running</a>` : null}
+      ${running.value && trouble.value !== "login" ? html`<a class="live" href="/sessions?running=1"><i class="pulse"></i>${running.value} running</a>` : null}
       <button class="icon-button" aria-label="Light or dark" onClick=${nextTheme}><${Icon} name="sun" /></button>
       <button class="icon-button" aria-label="Keys" onClick=${() => (overlay.value = "help")}><kbd>?</kbd></button>
     </div>
@@ -70,7 +71,11 @@ function Top() {
 function Trouble() {
   if (!trouble.value) return null;
   if (trouble.value === "login") {
-    return html`<${State} title="This page is not signed in"><p>Open the address that <code>harken serve</code> printed when it started. It works once; <code>harken serve</code> prints a new one each time.</p><//>`;
+    const was = grants.value !== null;
+    return html`<${State} title=${was ? "This page was signed out" : "This page is not signed in"}>
+      <p>${was ? "Its token was revoked or has expired, so nothing is shown any more. " : ""}Start <code>harken serve</code> again and open the address that it prints; it works once. Or make a token, and put it behind the address of this page as <code>#token=TOKEN</code>:</p>
+      <${Command} text="harken token create my-browser --grant admin" />
+    <//>`;
   }
   return html`<div class="banner" role="status"><b>The server does not answer.</b> What you see may be old. Start it again with <code>harken serve</code>; the page goes on by itself.</div>`;
 }
@@ -133,7 +138,9 @@ async function arrive() {
 
 await arrive();
 await signIn();
+addEventListener("hashchange", signIn);
 render(html`<${App} />`, document.getElementById("app"));
 followFeed();
 followRunning();
 askGrants();
+setTimeout(fetchRest, 1500);

@@ -78,6 +78,7 @@ export class Heights {
  * estimate: the height of a row nobody has seen; version: when it changes, what was loaded is loaded again;
  * onView(first, last): what is in sight; follow: whether to stay at the end as the list grows;
  * handle: a ref that gets the list itself, for `scrollTo` and the like;
+ * partial: whether there are more rows than anybody has counted yet;
  * known: the first rows, where they are there already: they are shown before any is loaded.
  */
 export class List extends Component {
@@ -301,7 +302,7 @@ export class List extends Component {
   };
 
   render() {
-    const { total, row, label, itemRole = "article", class: name = "" } = this.props;
+    const { total, partial, row, label, itemRole = "article", class: name = "" } = this.props;
     const rows = [];
     if (this.scroller && total) {
       const shift = this.#scale === 1 ? 0 : this.scroller.scrollTop - this.#offset();
@@ -315,7 +316,7 @@ export class List extends Component {
           class="list-row"
           role=${itemRole}
           aria-posinset=${n + 1}
-          aria-setsize=${total}
+          aria-setsize=${partial ? -1 : total}
           style=${{ transform: `translateY(${place}px)`, minHeight: data ? null : `${this.heights.heights[n]}px` }}
         >${data ? row(data, n) : html`<div class="list-wait" aria-hidden="true"><i></i><i></i></div>`}</div>`);
         place += this.heights.heights[n];

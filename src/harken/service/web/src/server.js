@@ -150,7 +150,7 @@ export async function askMany(operation, request = {}, { signal } = {}) {
   return answers;
 }
 
-/** Exchange the one-time word in the address for a cookie, and take it out of the address. */
+/** Exchange the one-time word, or the token, in the address for a cookie, and take it out of the address. */
 export async function signIn() {
   const found = /^#token=([\w.~-]+)$/.exec(location.hash);
   if (!found) return;
@@ -162,12 +162,14 @@ export async function signIn() {
   }
 }
 
+/** Ask who we are; gives what then stands between the page and its answers. */
 export async function askGrants() {
   try {
     const response = await fetch("/api/v1/visitor", { credentials: "same-origin" });
     if (response.ok) grants.value = (await response.json()).grants;
+    return response.status === 401 ? "login" : "";
   } catch {
-    // Whoever asks for what is not allowed is told so then.
+    return "gone";
   }
 }
 
@@ -200,7 +202,10 @@ export function followFeed() {
     new Promise(() => {
       const open = () => {
         const source = new EventSource("/api/v1/feed" + (last ? "?after=" + encodeURIComponent(last) : ""));
-        source.onopen = () => set("");
+        source.onopen = () => {
+          if (trouble.value === "login") askGrants();
+          set("");
+        };
         source.onmessage = (event) => {
           last = event.lastEventId || last;
           const changes = JSON.parse(event.data).changes || [];
@@ -208,7 +213,8 @@ export function followFeed() {
           others?.postMessage({ changes });
         };
         source.onerror = () => {
-          fetch("/healthz").catch(() => set("gone")); // a feed also ends while its server is there
+          // A feed also ends while its server is there, and when the token that follows it is worth nothing any more.
+          askGrants().then((found) => found && set(found));
           if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
           source.close();
           setTimeout(open, 2000);

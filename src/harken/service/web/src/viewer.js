@@ -8,9 +8,7 @@ import { loadExport } from "./export.js";
 import { Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { Session } from "./views/session.js";
-import "./styles/tokens.css";
-import "./styles/base.css";
-import "./styles/frame.css";
+import "./styles/viewer.css";
 
 const help = signal(false);
 

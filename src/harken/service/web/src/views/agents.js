@@ -9,7 +9,6 @@ import { askMany } from "../server.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { clock, count, duration, few, modelName, money, plural, shown } from "../words.js";
 import { orderOf } from "./agent_order.js";
-import "../styles/agents.css";
 
 const LARGE = 20_000; // rows from which on the cards do not wait for what is counted record by record
 

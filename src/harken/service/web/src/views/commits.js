@@ -11,7 +11,6 @@ import { clock, count, day, few, moment, plural, runtimeName, shown } from "../w
 import { CommitPanel } from "./commit-panel.js";
 import { Continue } from "./continue.js";
 import { Gutter, Legend, gutterWidth, withLines } from "./gutter.js";
-import "../styles/commits.css";
 
 /** Every commit of the store (`/commits`), or the tree around one of them (`/c/CTX`). */
 export function Commits() {

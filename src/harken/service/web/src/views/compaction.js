@@ -6,7 +6,6 @@ import { ask } from "../server.js";
 import { Loading, Problem, useAnswer } from "../states.js";
 import { count, few, plural, shown } from "../words.js";
 import { Continue } from "./continue.js";
-import "../styles/compaction.css";
 
 const KINDS = { prompt: "Prompts of yours", answer: "Answers", file: "Files named", call: "Calls", result: "Tool results", thinking: "Thinking", injected: "Injected" };
 const ONE = { prompt: "prompt", answer: "answer", call: "call", result: "result", thinking: "thought", injected: "injected" };

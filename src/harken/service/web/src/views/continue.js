@@ -7,7 +7,6 @@ import { ask, askMany, may } from "../server.js";
 import { Command, Loading, Problem, Refused, useAnswer } from "../states.js";
 import { count, few, pathEnd, plural, shown } from "../words.js";
 import { Change } from "./commit-panel.js";
-import "../styles/continue.css";
 
 const FIDELITIES = { exact: ["exact", "ok"], translated: ["translated", ""], text: ["as text", ""], no: ["cannot", "alert"] };
 

@@ -8,7 +8,6 @@ import { Agent, Icon } from "../marks.js";
 import { ask } from "../server.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { ago, count, duration, moment, plural, shown } from "../words.js";
-import "../styles/documents.css";
 
 const PAGE = 100;
 const KINDS = [["", "All"], ["std-001", "One agent"], ["std-008", "Several agents"]];

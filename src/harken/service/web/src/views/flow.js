@@ -14,7 +14,6 @@ import { layOut, nobody, peopleOf, roomFor } from "./flow_people.js";
 import { FlowHead, FlowRow } from "./flow_rows.js";
 import { toInstant, toMicros } from "./instants.js";
 import { splitName } from "./transcript.js";
-import "../styles/flow.css";
 
 const LEVELS = [["none", "Spoken"], ["some", "+ tools"], ["all", "All"]];
 const NARROW = 760;

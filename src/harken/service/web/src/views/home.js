@@ -10,7 +10,6 @@ import { DayBars } from "./day_bars.js";
 import { EmptyStore } from "./empty.js";
 import { ContinueButton, OwnStrip, nameAmong, priceOf, useChanges, useTicks } from "./pieces.js";
 import { dateOf, dayAfter } from "./windows.js";
-import "../styles/home.css";
 
 const zoneOf = (day) => -new Date(day ? `${day}T12:00:00` : Date.now()).getTimezoneOffset();
 

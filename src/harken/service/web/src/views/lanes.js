@@ -13,7 +13,6 @@ import { LaneMap } from "./lane_map.js";
 import { LanePanel, LaneTable, laneName } from "./lane_panel.js";
 import { Busy, Places } from "./lane_time.js";
 import { nameOf, splitName } from "./transcript.js";
-import "../styles/lanes.css";
 
 const MOST = 3000; // segments that are asked for
 const WIDE = 760;

@@ -1,4 +1,5 @@
-// The whole session on one narrow strip: what it consists of, where failures and hits are, and what is in sight.
+// The whole session on one narrow strip: what it consists of, where failures and hits are, and what is in sight
+// (`view`; nothing while nobody knows how long the session is).
 import { useEffect, useRef } from "preact/hooks";
 import { html } from "../html.js";
 
@@ -19,10 +20,10 @@ export function Minimap({ outline, total, view, hits, jump }) {
     const box = event.currentTarget.getBoundingClientRect();
     if (event.buttons & 1) jump(Math.floor(((event.clientY - box.top) / box.height) * total));
   };
-  const top = (view[0] / Math.max(1, total)) * 100;
-  const height = Math.max(0.6, ((view[1] - view[0] + 1) / Math.max(1, total)) * 100);
+  const part = (n) => (n / Math.max(1, total)) * 100;
+  const inSight = view && { top: `${part(view[0])}%`, height: `${Math.max(0.6, part(view[1] - view[0] + 1))}%` };
   return html`<div class="minimap" aria-hidden="true" onPointerDown=${press} onPointerMove=${press}>
-    <canvas ref=${canvas}></canvas><i class="in-sight" style=${{ top: `${top}%`, height: `${height}%` }}></i>
+    <canvas ref=${canvas}></canvas>${inSight ? html`<i class="in-sight" style=${inSight}></i>` : null}
   </div>`;
 }
 
@@ -37,7 +38,7 @@ function paint(element, outline, total, hits) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name);
   const map = outline.map || outline.strip || "";
-  const line = Math.max(1, height / Math.max(1, map.length) - 0.5);
+  const line = Math.min(8, Math.max(1, height / Math.max(1, map.length) - 0.5)); // of a short session no block, but a mark
   const KINDS = { p: [0, 1, "--ink2"], t: [0.16, 0.4, "--line2"], w: [0.08, 0.75, "--ink3"], r: [0.16, 0.4, "--line2"], c: [0.16, 0.55, "--ink3"], e: [0.16, 0.55, "--accent"], a: [0.16, 0.55, "--a5"], o: [0.16, 0.3, "--line2"], n: [0.16, 0.2, "--line"] };
   for (let at = 0; at < map.length; at++) {
     const found = KINDS[map[at].toLowerCase()];

@@ -7,7 +7,6 @@ import { List } from "../list.js";
 import { ask } from "../server.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { bytes, count, moment, plural, shown } from "../words.js";
-import "../styles/raw.css";
 
 const SHORT = 400;
 const opened = new Set();

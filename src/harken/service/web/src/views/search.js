@@ -9,7 +9,6 @@ import { askMany } from "../server.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { count, day, moment, pathEnd, plural, shown } from "../words.js";
 import { ROLES, Spots } from "./spots.js";
-import "../styles/search.css";
 
 const FIRST = 200;
 const MOST = 1000;

@@ -4,18 +4,21 @@ import { address, exported, go, sessionAddress, setParams } from "../address.js"
 import { useDrawn } from "../drawing.js";
 import { html } from "../html.js";
 import { useKeys } from "../keys.js";
+import { lazily } from "../lazily.js";
 import { Icon, RuntimeMark } from "../marks.js";
 import { ahead, ask, onChanges } from "../server.js";
 import { Loading, Problem, copyLink, useAnswer, useLast } from "../states.js";
 import { count, day, duration, modelName, money, pathEnd, plural, shown } from "../words.js";
-import { Agents } from "./agents.js";
-import { Continue } from "./continue.js";
-import { Flow } from "./flow.js";
-import { Lanes } from "./lanes.js";
-import { Raw } from "./raw.js";
-import { SessionCommits } from "./commits.js";
 import { Transcript, firstRows } from "./transcript.js";
-import "../styles/session.css";
+
+// The transcript is what most people open first; the others are fetched later.
+const inside = (content) => content;
+const Agents = lazily(() => import("./agents.js").then((view) => view.Agents), inside);
+const Flow = lazily(() => import("./flow.js").then((view) => view.Flow), inside);
+const Lanes = lazily(() => import("./lanes.js").then((view) => view.Lanes), inside);
+const Raw = lazily(() => import("./raw.js").then((view) => view.Raw), inside);
+const SessionCommits = lazily(() => import("./commits.js").then((view) => view.SessionCommits), inside);
+const Continue = lazily(() => import("./continue.js").then((view) => view.Continue), () => null);
 
 /** name in the address, words, view, the view needs a server */
 export const VIEWS = [

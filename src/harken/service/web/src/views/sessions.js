@@ -14,7 +14,6 @@ import { OwnStrip, nameAmong, priceOf, useChanges, useTicks, useWide } from "./p
 import { Preview } from "./preview.js";
 import { ROLES, Spots } from "./spots.js";
 import { DAY, WINDOWS, sinceOf, untilOf, windowName } from "./windows.js";
-import "../styles/sessions.css";
 
 const PAGE = 200;
 const WAIT = 180;

@@ -12,7 +12,6 @@ import { CostByDay, saveTable } from "./stats_days.js";
 import { Delegation, Pressure } from "./stats_sessions.js";
 import { Shares, Tools } from "./stats_tables.js";
 import { WINDOWS, dayAfter, sinceOf, untilOf, windowName } from "./windows.js";
-import "../styles/stats.css";
 
 const USUAL = "month";
 const CHOICES = [...WINDOWS.slice(1), ["all", "All", null]];

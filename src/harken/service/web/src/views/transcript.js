@@ -12,7 +12,6 @@ import { clock, count, few, moment, pathEnd, plural, shown } from "../words.js";
 import { FindBar, useFind } from "./find.js";
 import { Minimap } from "./minimap.js";
 import { Row, foldAll, HEIGHT } from "./rows.js";
-import "../styles/transcript.css";
 
 const FIRST = 40; // rows that fill a window
 
@@ -26,6 +25,8 @@ export function Transcript({ page, version }) {
   const first = useMemo(() => firstRows(page.session, params), [page.session]);
   const [head, problem, again] = useAnswer("transcript", version ? { session: page.session, start: 0, count: 1 } : first, { key: page.session });
   const [total, setTotal] = useState(head ? head.total : null);
+  const [isCounted, setCounted] = useState(false); // whether that is all of them
+  const noteAll = (answer) => (setTotal(answer.total), setCounted(!answer.partial), answer.rows);
   const isDrawn = useDrawn(total !== null); // what is large or takes long comes behind the first rows
   const [counted] = useAnswer("transcript", { session: page.session, start: 0, count: 0 }, { key: page.session, skip: !(head?.partial && isDrawn) });
   const [outline, , againOutline] = useAnswer("transcript_outline", { session: page.session }, { key: page.session, skip: !isDrawn });
@@ -36,7 +37,7 @@ export function Transcript({ page, version }) {
   const find = useFind(page.session, list);
 
   useLayoutEffect(() => void (head && setTotal(head.total)), [head]);
-  useLayoutEffect(() => void (counted && setTotal(counted.total)), [counted]);
+  useLayoutEffect(() => void (counted && noteAll(counted)), [counted]);
   useEffect(() => void (version && (againOutline(), version > 1 && again())), [version]);
   const arrived = useDeepLink(page.session, wanted, list, total, setSelected);
 
@@ -66,7 +67,7 @@ export function Transcript({ page, version }) {
     if (next) jump(next.n);
     return true;
   };
-  const isWhole = !head?.partial || Boolean(counted && total >= counted.total);
+  const isWhole = !head?.partial || isCounted;
   const wantEnd = useEnd(isWhole, (how) => (list.current?.scrollToEnd(), how === "selected" && total && jump(total - 1, true)));
   useKeys({
     next: () => step(1),
@@ -96,20 +97,22 @@ export function Transcript({ page, version }) {
         handle=${list}
         source=${page.session}
         total=${total}
+        partial=${!isWhole}
         version=${version}
         follow=${page.running}
         label="Transcript"
         class="rows"
         estimate=${HEIGHT}
         known=${version ? null : head?.rows}
-        load=${async (start, n) => !start && !version && head?.rows.length === Math.min(n, head.total) ? head.rows : ask("transcript", { session: page.session, start, count: n }).then((answer) => (setTotal(answer.total), answer.rows))}
+        load=${async (start, n) => !start && !version && head?.rows.length === Math.min(n, head.total) ? head.rows : ask("transcript", { session: page.session, start, count: n }).then(noteAll)}
         onView=${(first, last) => (first !== view[0] || last !== view[1]) && setView([first, last])}
         onScroll=${(atEnd) => setSeen(atEnd ? null : seen ?? total)}
         row=${(row) => html`<${Row} key=${nameOf(row)} row=${row} page=${page} selected=${selected && nameOf(selected) === nameOf(row)} hit=${row.n === find.hits[find.at]} words=${find.wordsIn(row.n)} select=${select} />`}
       />
+      ${isWhole ? null : html`<p class="counting" role="status">Counting the rows: there are more than ${count(total)}</p>`}
       ${page.running && seen !== null && total > seen ? html`<button class="button primary new-pill" onClick=${() => (setSeen(null), list.current.scrollToEnd())}>${count(total - seen)} new <${Icon} name="down" /></button>` : null}
     </div>
-    <${Minimap} outline=${outline} total=${total} view=${view} hits=${find.hits} jump=${(n) => list.current?.scrollTo(n)} />
+    <${Minimap} outline=${outline} total=${total} view=${isWhole && view} hits=${find.hits} jump=${(n) => list.current?.scrollTo(n)} />
     <${Side} page=${page} outline=${outline} selected=${selected} jump=${jump} />
     <div class="screen-reader" aria-live="polite">${page.running ? plural(total, "row") : ""}</div>
   </div>`;
