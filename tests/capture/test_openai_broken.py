@@ -107,6 +107,27 @@ class TestAStream:
 
             assert [("user", "hi"), ("assistant", TALK[: len(TALK) // 2])] == said(session)
 
+    @pytest.mark.parametrize("is_async", [False, True])
+    def test_that_is_thrown_away_unread_is_one_entry_at_once(self, session: Session, api: str, is_async: bool) -> None:
+        async def ask(url: str) -> None:
+            async with async_client_of(url) as client:
+                await stream_of(capture.openai(client, session), api)
+                gc.collect()
+                entries.extend(metadata(session))
+
+        entries: list[dict[str, Any]] = []
+        with scripted([Say(TALK)]) as (_, url):
+            if is_async:
+                asyncio.run(ask(url))
+            else:
+                with client_of(url) as client:
+                    stream_of(capture.openai(client, session), api)
+                    gc.collect()
+                    entries.extend(metadata(session))
+
+        assert 2 == len(entries)
+        assert True is entries[1]["partial"]
+
     def test_that_is_still_open_when_the_session_is_closed_is_one_entry(self, api: str, tmp_path: Path) -> None:
         hold = Hold(threading.Event(), after=HALF[api])
         with scripted([Say(TALK), hold]) as (_, url), client_of(url) as client:

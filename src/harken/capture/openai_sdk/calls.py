@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
+from weakref import WeakValueDictionary
 
 from harken.capture.bodies import HeardBody, decoded, hear, read_body, sent_events
 from harken.capture.exchange import Capture, CapturedRequest, Exchange, never_raising
@@ -29,8 +30,8 @@ class OpenAICalls:
 
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
-        self.open: dict[OpenAICall, HeardBody] = {}
-        """Calls whose body the host is still reading."""
+        self.open: WeakValueDictionary[OpenAICall, HeardBody] = WeakValueDictionary()
+        """Calls whose body the host is still reading, or has dropped."""
         self.waiting: dict[str, OpenAICall] = {}
         """Calls whose response is made in the background, by its id."""
         self.late: deque[tuple[OpenAICall, bytes, BaseException | None]] = deque()
@@ -110,10 +111,13 @@ class OpenAICall:
     @never_raising
     def heard(self, response: Any) -> None:
         """A response came; its body is read already, or will be by the host."""
-        self._response = response
         if (body := read_body(response)) is not None:
+            self._response = response
             self.tell(body, None)
-        elif (heard := hear(response, self._ended)) is not None:
+            return
+        # Without its stream: that holds what holds this, and a stream that is dropped must be gone at once.
+        self._response = type(response)(response.status_code, headers=response.headers, request=response.request)
+        if (heard := hear(response, self._ended)) is not None:
             self.calls.open[self] = heard
 
     def _ended(self, body: bytes, problem: BaseException | None) -> None:
