@@ -64,6 +64,11 @@ def rows(repo: Repo) -> tuple[SessionRow, SessionRow]:
     return main, agent
 
 
+def calls_of_tools(repo: Repo) -> dict[str, int]:
+    """As `stats --by tool` counts them."""
+    return {group.key: group.spending.calls for group in repo.usage()[0].groups("tool")}
+
+
 @pytest.mark.parametrize("runtime", MADE)
 class TestASubAgentThatIsResumed:
     def test_goes_on_under_its_own_title(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
@@ -86,6 +91,17 @@ class TestASubAgentThatIsResumed:
         [after] = repo.sql(asked).rows
         assert 0 < before[1]
         assert before == after
+
+    def test_has_them_once_in_its_own_runtime(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
+        asked = "SELECT (SELECT count(*) FROM calls), (SELECT count(*) FROM messages WHERE role = 'assistant')"
+        by_tool = calls_of_tools(repo)
+        [before] = repo.sql(asked).rows
+        _, agent = rows(repo)
+        ready = repo.resume(agent.session, runtime, cwd=tmp_path, home=tmp_path / "home")
+        for _ in range(2):  # and again as it was: a tail is told anew
+            list(repo.import_sessions([ready.path]))
+            assert [before] == repo.sql(asked).rows
+            assert by_tool == calls_of_tools(repo)
 
     def test_is_told_as_what_it_goes_on_from(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
         main, agent = rows(repo)

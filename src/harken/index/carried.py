@@ -1,12 +1,15 @@
 """What Harken wrote as the beginning of a session in another runtime: the same messages, under names of their own.
 
 A resume in the same runtime keeps the names of records, so that copies are known by these. A translation makes up new
-ones; there the text tells which message of the session that is continued comes again.
+ones; there the text tells which message of the session that is continued comes again. A sub-agent's records may become
+others as it is resumed in its own runtime (several are put together): there the text tells of those that no name does.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
+from typing import NamedTuple
 
 from harken.context.names import RESUMED_BRANCH
 from harken.context.readable import contents_of
@@ -23,17 +26,43 @@ _Text = tuple[str, int, int]
 """Role, sum and size: what tells a text."""
 
 
+class _Beginning(NamedTuple):
+    """How a session begins that Harken wrote."""
+
+    prefix: int
+    """Before which place everything was written; 0 where nothing was."""
+    session: str
+    """The session that it goes on from."""
+    keeps_names: bool
+    """Whether the records that were written have the names they had."""
+
+
+_OWN = _Beginning(0, "", False)
+"""The beginning of a session whose copies, if there are any, are all known by their names."""
+
+
 class CarriedTexts:
     """The messages of the session before: those that have not come again, and those that have, by the record here."""
 
-    def __init__(self, left: dict[_Text, list[int]], taken: dict[tuple[str | None, _Text], int]) -> None:
+    def __init__(
+        self, left: dict[_Text, list[int]], taken: dict[tuple[str | None, _Text], int], *, keeps_names: bool
+    ) -> None:
         self._left, self._taken = left, taken
+        self._keeps_names = keeps_names
 
-    def take(self, row: MessageRow) -> int | None:
+    def take(self, row: MessageRow, named: Callable[[MessageRow], int | None]) -> int | None:
         """The message that comes again in this one, if one does: of several that say the same the next, and for a
-        record that a tail has told before, the same as then."""
+        record that a tail has told before, the same as then. None where records keep their names and the message is
+        there under its own (`named`): it is known by that, and stands for no other."""
         text = (row.role, row.sum, row.size)
-        known, left = self._taken.get((row.record, text)), self._left.get(text)
+        left = self._left.get(text, [])
+        if self._keeps_names and row.alike:
+            return None  # what all say alike that say the same tells it
+        if self._keeps_names and (there := named(row)) is not None:
+            if there in left:
+                left.remove(there)
+            return None
+        known = self._taken.get((row.record, text))
         if known is None and left:
             known = self._taken[row.record, text] = left.pop(0)
         return known
@@ -44,12 +73,12 @@ class Continuations:
 
     def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
         self._store, self._db = store, connection
-        self._before: dict[str, tuple[int, str]] = {}
+        self._before: dict[str, _Beginning] = {}
         self._texts: dict[str, tuple[int, CarriedTexts]] = {}
 
     def begins_inside(self, session: str, begin: int | None) -> bool:
         """Whether a delta of the session that begins at this place has something that was carried over."""
-        return begin is not None and begin < self._remembered(session)[0]
+        return begin is not None and begin < self._remembered(session).prefix
 
     def texts(self, session: str, number: int, removed: int) -> CarriedTexts:
         """What the session that this one goes on from has said. It is read once, and again where messages have been
@@ -61,6 +90,7 @@ class Continuations:
         return texts
 
     def _read(self, session: str, number: int) -> CarriedTexts:
+        before = self._remembered(session)
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
         for n, role, total, size, is_copied, record in self._db.execute(
@@ -68,37 +98,39 @@ class Continuations:
             " WHERE session IN before UNION SELECT message FROM copies WHERE session IN before)"
             " SELECT m.n, m.role, m.sum, m.size, c.session IS NOT NULL, c.record FROM messages m"
             " LEFT JOIN copies c ON c.message = m.n AND c.session = ? WHERE m.n IN said ORDER BY m.n",
-            (self._remembered(session)[1], number),
+            (before.session, number),
         ):  # what that one has copied itself is the first's
             text = (role, total, size)
             if is_copied:
                 taken[record, text] = n
             else:
                 left.setdefault(text, []).append(n)
-        return CarriedTexts(left, taken)
+        return CarriedTexts(left, taken, keeps_names=before.keeps_names)
 
-    def _remembered(self, session: str) -> tuple[int, str]:
-        """Before which place of the session everything was written, and what session it goes on from."""
+    def _remembered(self, session: str) -> _Beginning:
         if session not in self._before:
-            self._before[session] = 0, ""  # whoever names themselves goes on from nobody
+            self._before[session] = _OWN  # whoever names themselves goes on from nobody
             self._before[session] = self._look(session)
         return self._before[session]
 
-    def _look(self, session: str) -> tuple[int, str]:
+    def _look(self, session: str) -> _Beginning:
         try:
             name = self._store.find_name(RESUMED_BRANCH + session)
             row = self._store.find_session(session) if name is not None else None
             told = find_remembered(self._store, row) if row is not None else None
             if name is None or row is None or told is None:
-                return 0, ""
+                return _OWN
             # What a sub-agent said stands under the session above it, which its commits name.
-            before = self._store.get_commit(name.target).session_id
+            commit = self._store.get_commit(name.target)
+            before, is_agent = commit.session_id, told.goes_on_from(commit) != commit.session_id
             # A copy is known by its names, unless its source was carried over: that has only its texts.
-            if told.tier == NATIVE and not self._remembered(before)[0]:
-                return 0, ""
-            return told.prefix if told.records is None else self._behind(row, told.records), before
+            keeps_names = told.tier == NATIVE and not self._remembered(before).prefix
+            if keeps_names and not is_agent:
+                return _OWN
+            prefix = told.prefix if told.records is None else self._behind(row, told.records)
+            return _Beginning(prefix, before, keeps_names)
         except HarkenError:  # of a damaged row nothing is remembered
-            return 0, ""
+            return _OWN
 
     def _behind(self, row: SessionRow, records: int) -> int:
         """The place behind so many records of a session whose bytes are not those that were written: a database has

@@ -127,12 +127,17 @@ class RowWriter:
         """Those that are no copies of what was carried over; the others are written down as such."""
         own: list[rows.MessageRow] = []
         for row in messages:
-            if (n := carried.take(row)) is None:
+            if (n := carried.take(row, self._named)) is None:
                 own.append(row)
             else:
                 self._db.execute(_COPY, (n, session, row.record, commit))
                 self._call_also(n, row, session)
         return own
+
+    def _named(self, row: rows.MessageRow) -> int | None:
+        """The message that is there under the name of this one."""
+        there = self._find(row.key)
+        return None if there is None else there.n
 
     def _call_also(self, number: int, row: rows.MessageRow, session: int) -> None:
         """A message was carried over into a session, in which it has a key too: a fork of that session says it again,
