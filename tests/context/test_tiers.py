@@ -95,6 +95,17 @@ def test_a_rollout_of_the_first_codex_is_given_as_todays_lines() -> None:
     assert (Prompt, "List the files.") in words
 
 
+def test_what_nobody_knows_in_a_rollout_of_the_first_codex_is_given_as_it_is() -> None:
+    unknown = b'{"type": "function_result", "call_id": "c1", "output": "a.txt"}\n'
+    repo = Repo(MemoryStore())
+    commit = repo.checkpoint(BARE + unknown, format="codex-v1")
+
+    made = repo.materialize(commit, format="codex-v1")
+
+    assert (made.tier, made.losses) == ("2", ())
+    assert unknown in made.bytes
+
+
 def test_a_narrative_is_a_rendering() -> None:
     repo = Repo(MemoryStore())
     said = [

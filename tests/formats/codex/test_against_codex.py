@@ -114,6 +114,20 @@ def test_a_context_moved_to_another_thread_is_resumed(lab: Lab) -> None:
     assert expected == resumed(lab, moved, thread)[: len(expected)]
 
 
+def test_bare_lines_that_were_wrapped_are_resumed_and_what_nobody_knows_beside_them(lab: Lab) -> None:
+    thread = "01a1dec9-55eb-7972-87c7-b70fb9cc6703"
+    old = (
+        b'{"id":"t1","timestamp":"2025-07-01T00:00:00Z","instructions":null}\n{"role":"user","content":"hello"}\n'
+        b'{"type":"compacted","message":"SUMMED UP"}\n{"type":"function_result","call_id":"c1","output":"a"}\n'
+        b'{"role":"assistant","content":"hi"}\n'
+    )
+
+    expected = codex.request_items(old)
+
+    assert 3 == len(expected)
+    assert expected == resumed(lab, codex.rewrite(old, session_id=thread, cwd=str(lab.work), time=0), thread)[:3]
+
+
 @pytest.mark.parametrize("path", ALONE, ids=named)
 def test_a_real_session_is_resumed_even_where_codex_refused_the_file_itself(lab: Lab, path: Path) -> None:
     data = codex.context(path.read_bytes())

@@ -10,6 +10,7 @@ import pytest
 
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats.codex import FORMAT, context, read, request_items, rewrite, with_base, write, write_session
+from harken.formats.codex.write import in_present_shape
 from support.rollouts import PICTURE, THREAD, Rollout, message, texts_of
 
 NEW = "01a1dec9-55eb-7972-87c7-b70fb9cc6700"
@@ -272,6 +273,21 @@ class TestAnotherThread:
         assert ["session_meta", "response_item", "response_item"] == items
         assert ["hello", "hi"] == texts_of(request_items(moved))
         assert "forked_from_id" not in lines(moved)[0]["payload"]
+
+    def test_a_bare_compaction_is_wrapped_too(self) -> None:
+        old = (
+            b'{"id":"t1","timestamp":"2025-07-01T00:00:00Z","instructions":null}\n'
+            b'{"role":"user","content":"hello"}\n{"type":"compacted","message":"SUMMED UP"}\n'
+        )
+
+        assert ["hello", "SUMMED UP"] == texts_of(request_items(old))
+        assert ["hello", "SUMMED UP"] == texts_of(request_items(rewrite(old, session_id=NEW)))
+
+    def test_a_bare_line_that_nobody_knows_stays_as_it_is(self) -> None:
+        unknown = b'{"type":"function_result","call_id":"c1","output":"a.txt"}\n'
+
+        assert rewrite(self.data.data + unknown, session_id=NEW).endswith(unknown)
+        assert in_present_shape(self.data.data + unknown) is None
 
     def test_bytes_without_a_first_line_get_one(self) -> None:
         assert "session_meta" == lines(rewrite(b"", session_id=NEW))[0]["type"]

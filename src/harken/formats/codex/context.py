@@ -20,7 +20,17 @@ from harken.formats.kit.jsonl import Record
 from harken.formats.kit.openai import joined_text, parts_of
 
 from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
-from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, RolloutLine, iter_lines, kind_of
+from .records import (
+    BETWEEN_AGENTS,
+    COMPACTED,
+    EVENT,
+    ITEM,
+    SESSION_META,
+    TURN_CONTEXT,
+    RolloutLine,
+    iter_lines,
+    kind_of,
+)
 from .truncate import approximate_tokens, truncate_parts
 
 SUMMARY_BUDGET = 20_000
@@ -99,7 +109,7 @@ class _Survey:
             segment.turn = segment.turn or turn
             if _compatible(segment.turn, turn):
                 segment.model = str(payload.get("model") or "")
-        elif kind == "inter_agent_communication":
+        elif kind == BETWEEN_AGENTS:
             self._segment().counts = True
         elif kind == EVENT:
             self._look_event(payload)
@@ -173,7 +183,7 @@ class _Replay:
     def _take(self, number: int, kind: str, payload: Record) -> None:
         if kind == ITEM:
             self._append(HistoryItem(number, payload))
-        elif kind == "inter_agent_communication":
+        elif kind == BETWEEN_AGENTS:
             self._append(HistoryItem(number, message_between_agents(payload)))
         elif kind == COMPACTED:
             self._compact(number, payload)

@@ -22,7 +22,7 @@ from harken.formats.kit.cutting import CAP, LEAST, LineCutter
 from harken.formats.kit.jsonl import Record
 from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, text_of
 
-from .records import COMPACTED, EVENT, ITEM
+from .records import BETWEEN_AGENTS, COMPACTED, EVENT, ITEM
 
 RULE = "cut-2"
 
@@ -56,7 +56,7 @@ _ITEMS = (
     | dict.fromkeys(SERVED, SAID)
     | {"reasoning": SAID, "agent_message": HEARD}
 )
-_LINES = {COMPACTED: BOUNDARY, "inter_agent_communication": HEARD}
+_LINES = {COMPACTED: BOUNDARY, BETWEEN_AGENTS: HEARD}
 
 
 def act_of(kind: str, payload: Record) -> str:

@@ -20,6 +20,7 @@ from harken.formats.kit.openai import SCREEN, Speaker, dump, item_events, joined
 from .classify import speaks, split_injected
 from .context import message_between_agents
 from .records import (
+    BETWEEN_AGENTS,
     COMPACTED,
     EVENT,
     ITEM,
@@ -153,7 +154,7 @@ class _RolloutReader:
             return self._compacted(payload, fields)
         if kind == SESSION_META:
             return self._meta(payload, fields)
-        if kind == "inter_agent_communication":
+        if kind == BETWEEN_AGENTS:
             return self._item(message_between_agents(payload), fields)
         if kind == TURN_CONTEXT:
             self._listener.model = text_of(payload.get("model")) or self._listener.model

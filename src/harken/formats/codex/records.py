@@ -20,6 +20,7 @@ ITEM = "response_item"
 EVENT = "event_msg"
 TURN_CONTEXT = "turn_context"
 COMPACTED = "compacted"
+BETWEEN_AGENTS = "inter_agent_communication"
 USAGE = "token_usage_record"
 STATE = "state"
 """A bare `{"record_type": "state"}` line of the first versions."""
@@ -32,7 +33,7 @@ WRAPPED = frozenset(
         TURN_CONTEXT,
         COMPACTED,
         "world_state",
-        "inter_agent_communication",
+        BETWEEN_AGENTS,
         "inter_agent_communication_metadata",
         "security_risk_score",
         USAGE,

@@ -23,7 +23,7 @@ from harken.formats.kit.openai import joined_text, text_of
 from harken.formats.kit.openai_writing import SaidItem, to_items
 
 from .classify import as_injected, speaks
-from .records import EVENT, ITEM, SESSION_META, iter_lines, kind_of
+from .records import BETWEEN_AGENTS, COMPACTED, EVENT, ITEM, SESSION_META, STATE, iter_lines, kind_of
 from .truncate import BYTES_PER_TOKEN, FALLBACK_BUDGET
 from .usage import base_offset
 
@@ -148,13 +148,20 @@ def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = N
     return line_of(time, SESSION_META, meta) + b"".join(_moved(data, time, threads, session_id))
 
 
+_MARKS = (SESSION_META, STATE)
+_OF_OLD = (*_MARKS, ITEM, COMPACTED, BETWEEN_AGENTS)
+"""What the bare lines of the first versions are; one that is nothing of these stays as it is, as a broken line does."""
+
+
+def _is_of_old_shape(record: Record) -> bool:
+    """Whether it is a bare line that is known."""
+    return not isinstance(record.get("payload"), dict) and kind_of(record)[0] in _OF_OLD
+
+
 def in_present_shape(data: bytes) -> bytes | None:
     """A rollout of the first versions, whose lines are bare, as today's Codex writes it: the thread is the same. None
     where its lines are today's."""
-    bare = any(
-        line.record is not None and not isinstance(line.record.get("payload"), dict) for line in iter_lines(data)
-    )
-    if not bare:
+    if not any(line.record is not None and _is_of_old_shape(line.record) for line in iter_lines(data)):
         return None
     first = next((payload for kind, payload in _payloads(data) if kind == SESSION_META), {})
     thread = text_of(first.get("id")) or thread_id(data, _first_time(data))
@@ -194,10 +201,10 @@ def _moved(data: bytes, time: int, threads: set[str], thread: str) -> Iterator[b
         raw = data[line.start : line.end]
         if line.record is not None:
             kind, payload = kind_of(line.record)
-            if not isinstance(line.record.get("payload"), dict):
-                # A bare line of an old file; what has no counterpart today is left out.
+            if _is_of_old_shape(line.record):
                 time = parse_instant(line.record.get("timestamp")) or time
-                raw = line_of(time, ITEM, payload) if kind == ITEM else b""
+                # What only marks something has no counterpart today.
+                raw = b"" if kind in _MARKS else line_of(time, kind, payload)
             elif kind == SESSION_META:
                 raw = b""
             elif kind == EVENT and text_of(payload.get("thread_id")) in threads:
