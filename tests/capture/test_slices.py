@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import stat
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
+import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import harken
 from harken import Session
 from harken.capture import (
     EventBus,
@@ -25,6 +28,7 @@ from harken.capture import (
     replace_latest,
 )
 from harken.errors import BadRequest, HarkenError
+from harken.events import TranscriptEdit
 from harken.formats.transcript.events import drafts_of
 from harken.log import dispatching
 from harken.log.dispatching import Append
@@ -168,6 +172,75 @@ def test_what_arrives_out_of_order_is_put_in_order(tmp_path: Path) -> None:
     assert ["0", "sub 2", "1", "sub 0", "2", "sub 3", "3", "sub 1"] == first
     with Session(path) as session:
         assert first == words(session)
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+@pytest.mark.parametrize("order", [(2, 0, 3, 1), (3, 2, 1, 0), (1, 3, 5, 0, 4, 2)])
+def test_what_arrives_out_of_order_is_at_its_place_wherever_the_log_is_read(
+    tmp_path: Path, order: tuple[int, ...], in_batch: bool
+) -> None:
+    path = tmp_path / "a.jsonl"
+    expected = [f"w{number}" for number in sorted(order)]
+    with Session(path) as session, session.batch() if in_batch else nullcontext():
+        for number in order[:-1]:
+            session.dispatch(entry(f"w{number}", sequence=number))
+            session.dispatch(entry(f"x{number}", sequence=number, source="subagent:x"))
+    with Session(path) as session:
+        session.dispatch(entry(f"w{order[-1]}", sequence=order[-1]))
+        assert expected == [one for one in words(session) if one[0] == "w"]
+        assert expected == [message["content"] for message in session.transcript(session.root or "")]
+        below = next(name for name in session.agents if name != session.root)
+        assert [f"x{number}" for number in sorted(order[:-1])] == [m["content"] for m in session.transcript(below)]
+    with harken.open(tmp_path / "store") as repo:
+        list(repo.import_sessions([path]))
+        (main,) = [row.session for row in repo.sessions() if "/" not in row.session]
+        chat = repo.materialize(main, format="openai-chat-v1").bytes
+        entries = repo.materialize(main, format="transcript-v1").bytes.splitlines()
+        (figures,) = (total.figures for total in repo.stats([main]))
+    assert expected == [message["content"] for message in orjson.loads(chat)["messages"]]
+    assert [(at, word) for at, word in enumerate(expected)] == [
+        (line["sequence"], line["content"]) for line in map(orjson.loads, entries)
+    ]
+    assert len(expected) == figures.prompts.human
+
+
+def test_an_entry_that_is_late_leaves_alone_what_was_cut_off_and_adds_one_edit(tmp_path: Path) -> None:
+    with Session() as session:
+        for number in (0, 2, 3):
+            session.dispatch(entry(str(number), sequence=number))
+        agent = session.root or ""
+        session.append([TranscriptEdit(agent_id=agent, action="truncate", n=2)])
+        session.dispatch(entry("failed", role="system", sequence=1, metadata={"kind": "error"}))
+        assert 1 == sum(isinstance(event, TranscriptEdit) for event in session.events())
+        session.dispatch(entry("4", sequence=4))
+        session.dispatch(entry("one", sequence=5))
+        assert ["0", "2", "4", "one"] == [message["content"] for message in session.transcript(agent)]
+    with Session() as session:
+        for number in reversed(range(50)):
+            session.dispatch(entry(str(number), sequence=number))
+        assert [str(number) for number in range(50)] == [m["content"] for m in session.transcript(session.root or "")]
+        assert 49 == sum(isinstance(event, TranscriptEdit) for event in session.events())
+
+
+def test_what_others_log_in_an_open_batch_keeps_its_number_and_its_id(tmp_path: Path) -> None:
+    def told(session: Session) -> list[tuple[str, int, UUID]]:
+        return [(one.content, one.sequence, one.entry_id) for one in session[TranscriptEntry].all()]
+
+    path = tmp_path / "a.jsonl"
+    with Session(path) as session:
+        with session.batch():
+            session.log_agent_created("agent_001", role="root")
+            session.log_transcript_entry("agent_001", {"role": "user", "content": "by hand"})
+            session.dispatch(entry("third", sequence=2))
+            assert not session[TranscriptEntry].all()
+            session.log_transcript_entry("agent_001", {"role": "assistant", "content": "by hand again"})
+            session.dispatch(entry("second", sequence=1))
+        first = told(session)
+    assert [("by hand", 0), ("second", 1), ("third", 2), ("by hand again", 3)] == [one[:2] for one in first]
+    with Session(path) as session:
+        assert first == told(session)
+        texts = [message["content"] for message in session.transcript("agent_001")]
+    assert ["by hand", "second", "third", "by hand again"] == texts
 
 
 def test_the_same_entry_twice_is_one() -> None:

@@ -78,6 +78,12 @@ class TestAnEdit:
             (TranscriptEdit(action="compact", start=2, n=2), "abScd"),
             (TranscriptEdit(action="restore", start=0, n=4), "abcd"),
             (TranscriptEdit(action="restore"), "abcd"),
+            (TranscriptEdit(action="place", n=1), "adbc"),
+            (TranscriptEdit(action="place", n=0), "dabc"),
+            (TranscriptEdit(action="place", n=3), "abcd"),
+            (TranscriptEdit(action="place", n=9), "abcd"),
+            (TranscriptEdit(action="place", n=-1), "abcd"),
+            (TranscriptEdit(action="place"), "abcd"),
         ],
     )
     def test_each_odd_one_has_one_answer(self, change: TranscriptEdit, expected: str) -> None:
@@ -109,7 +115,7 @@ numbers = st.one_of(st.integers(-2, 9), st.sampled_from([None, "2", 2.5, True, [
 edits = st.fixed_dictionaries(
     {"event_type": st.just("transcript_edit")},
     optional={
-        "action": st.sampled_from(["truncate", "compact", "compact", "restore", "restore", "shuffle", None, 7]),
+        "action": st.sampled_from(["truncate", *2 * ["compact", "restore", "place"], "shuffle", None, 7]),
         "n": numbers,
         "start": numbers,
         "content": st.sampled_from(["in short", None, 3]),

@@ -9,6 +9,7 @@ entry before it.
                 that are there; a `start` that is not between 0 and `n` counts as 0
     restore     entries that were cut off stand again, at the end: of all entries that the transcript ever had, counted
                 from 0 as they came, summaries among them, those from `start` up to `n`; what stands stays where it is
+    place       the entry that stands last is put behind the first `n`, since it arrived late
     otherwise   nothing changes: an action nobody knows, or an `n` that is missing or negative
 """
 
@@ -78,6 +79,8 @@ class EditedEntries(Generic[T]):
         elif change.action == "restore" and start >= 0:
             standing = set(self.numbers)
             self.numbers += [at for at in range(start, min(n, len(self.given))) if at not in standing]
+        elif change.action == "place" and n < len(self.numbers):
+            self.numbers.insert(n, self.numbers.pop())
 
 
 def is_entry(event: Event) -> bool:

@@ -41,13 +41,14 @@ class PieceOfText(Event, frozen=True, kw_only=True, gc=False):
 
 
 class TranscriptEdit(Event, frozen=True, kw_only=True, gc=False):
-    """An agent's transcript was cut back, folded, or given back what was cut; a replay has to do the same."""
+    """An agent's transcript was cut back, folded, given back what was cut, or put in order; a replay has to do the
+    same."""
 
     kind: ClassVar[str] = "transcript_edit"
 
     action: str = "truncate"
     """`truncate`: only the first `n` entries stay. `compact`: entries `start` up to `n` become `content`. `restore`: of
-    all that ever stood, those from `start` up to `n` stand again."""
+    all that ever stood, those from `start` up to `n` stand again. `place`: the last one is put behind the first `n`."""
     n: int | None = None
     """Without it nothing is edited."""
     start: int = 0

@@ -9,18 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
 from harken.errors import BadRequest, HarkenError
-from harken.formats.session_log import as_id, events_of, first_digits
+from harken.formats.session_log import as_id, encode, events_of, first_digits
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENTRIES
 from harken.formats.transcript.entry import ROLES, TranscriptEntry, in_order
 from harken.formats.transcript.events import derived_id, drafts_of, event_of, parse_id, rest_of
 
+from .arriving import NumberedTranscripts
 from .bus import EventBus
 from .memory import is_memory_name
 from .slices import MemorySlice, MemorySliceFactory, Slice, SliceFactoryConfig, SlicePolicy
@@ -108,6 +109,10 @@ class SliceStore:
         """Entries that are in the log and could not be written to their slice."""
         self._unread: list[LogLine] = []
         """Lines that were logged since somebody last asked for entries."""
+        self._batch = BatchReading()
+        self._untold: list[TranscriptEntry] = []
+        """Entries that were read in a batch which is logged by now."""
+        self._transcripts = NumberedTranscripts()
         self._first: dict[type, tuple[Any, ...]] = {}
         """What a STATE slice held when it was first looked at: a file has what an earlier session left."""
         self._read_log()
@@ -216,6 +221,7 @@ class SliceStore:
     def _log_entry(self, entry: TranscriptEntry) -> None:
         with self._session.lock:
             self._read_lines()
+            self._read_batch()
             if entry.entry_id in self._numbers.ids:
                 return
             number = self._numbers.free(entry.source, entry.sequence)
@@ -231,7 +237,8 @@ class SliceStore:
                     agent_id = self._agents.get(entry.source) or agent_of(self._session, entry.source)
                     self._agents[entry.source] = agent_id
                     self._given[name] = entry
-                    self._session.append([event.replace(agent_id=agent_id)], beside=[beside])
+                    edits = self._transcripts.edits_behind(event, agent_id, number)
+                    self._session.append([event.replace(agent_id=agent_id), *edits], beside=[beside])
             except BaseException:
                 self._given.pop(name, None)
                 raise
@@ -241,6 +248,9 @@ class SliceStore:
     def _heard(self, lines: Sequence[LogLine]) -> None:
         """Lines were logged. They are read now where somebody waits for entries, else when one asks: a program that is
         captured and never looks at its entries does not wait for them to be made."""
+        if lines is self._batch.lines:  # some were read when an entry was dispatched behind them
+            self._untold += self._batch.entries
+            lines = lines[self._batch.read :]
         self._unread += lines
         self._session_key()  # while the log can be read: who asks may do so when the session is closed
         if self.bus is not None or TranscriptEntry in self._reducers or not self._is_all:
@@ -248,7 +258,8 @@ class SliceStore:
 
     def _read_lines(self) -> None:
         lines, self._unread = self._unread, []
-        found = [entry for line in lines for entry in self._entries(line)]
+        found, self._untold = self._untold, []
+        found += [entry for line in lines for entry in self._entries(line)]
         if found:
             self._keep(found)
             for slice_type, reducer in self._reducers.get(TranscriptEntry, {}).items():
@@ -258,6 +269,16 @@ class SliceStore:
                     except Exception:  # noqa: BLE001  the entry is logged: whoever logged it has nothing to mend
                         _log.exception("the reducer of %s failed", slice_type.__name__)
             self._tell(found)
+
+    def _read_batch(self) -> None:
+        """Number what waits in an open batch, in the order in which the log will have it: an entry that is dispatched
+        behind it has the number that it has when the log is read. It is told of when it is logged."""
+        if self._batch.lines is not self._session.batched:
+            self._batch = BatchReading(self._session.batched)
+        batch = self._batch
+        for line in batch.lines[batch.read :]:
+            batch.entries += self._entries(line)
+        batch.read = len(batch.lines)
 
     def _keep(self, entries: Sequence[TranscriptEntry]) -> None:
         """Put entries into their slice. They are in the log: a slice that fails now has them when it can be written."""
@@ -271,11 +292,17 @@ class SliceStore:
             self._unwritten = waiting
 
     def _entries(self, line: LogLine) -> list[TranscriptEntry]:
-        """The entries of a line, numbered."""
+        """The next line of the log as entries, numbered."""
+        found = self._numbered(line)
+        self._transcripts.take(line, found[0].sequence if found else None)
+        return found
+
+    def _numbered(self, line: LogLine) -> list[TranscriptEntry]:
         beside = line.get(ENTRIES)
         rests = beside if isinstance(beside, list) else []
         if self._given and len(rests) == 1 and (given := self._given.pop(rests[0].get("entry_id", ""), None)):
-            return self._own(given)
+            self._numbers.take(given.source, given.sequence, given.entry_id)
+            return [given]
         found = []
         for draft, rest in drafts_of(events_of(line), rests, self._numbers.tools):
             if (stored := parse_id(rest.get("entry_id"))) in self._numbers.ids:
@@ -288,20 +315,12 @@ class SliceStore:
             found.append(draft.entry(entry_id=entry_id, source=source, sequence=number))
         return found
 
-    def _own(self, entry: TranscriptEntry) -> list[TranscriptEntry]:
-        """An entry that was dispatched; in a batch its number may have been taken meanwhile."""
-        if entry.entry_id in self._numbers.ids:
-            return []
-        number = self._numbers.free(entry.source, entry.sequence)
-        if number != entry.sequence:
-            entry = replace(entry, sequence=number)
-        self._numbers.take(entry.source, number, entry.entry_id)
-        return [entry]
-
     def _session_key(self) -> str:
         """What the ids of entries are derived from: the log, wherever it lies."""
         if not self._numbers.session:
-            self._numbers.session = first_digits(next(iter(self._session.appended(0)), b""))
+            lines = iter(self._session.appended(0))
+            waiting = map(encode, self._session.batched)  # where nothing is logged yet
+            self._numbers.session = first_digits(next(lines, b"") or next(waiting, b""))
         return self._numbers.session
 
     def _read_log(self) -> None:
@@ -322,6 +341,16 @@ class SliceStore:
         if self.bus is not None:
             for event in events:
                 self.bus.dispatch(event)
+
+
+@dataclass
+class BatchReading:
+    """What is read of the lines of an open batch."""
+
+    lines: list[LogLine] = field(default_factory=list)
+    read: int = 0
+    """How many of them."""
+    entries: list[TranscriptEntry] = field(default_factory=list)
 
 
 class EntryNumbers:

@@ -102,6 +102,11 @@ class LogReader(ABC):
         return f"Session({str(self.path)!r}, agents={len(self.registry.agents)}, records={self.registry.records})"
 
     @property
+    def batched(self) -> list[LogLine]:
+        """The lines of an open batch so far; the same list as long as the batch is open."""
+        return self._batched
+
+    @property
     def report(self) -> list[LogProblem]:
         """What was odd about the file when it was loaded, in the order of the file."""
         return self.registry.report

@@ -290,6 +290,8 @@ def happened(event: AgentCreated | AgentTerminated | TranscriptEdit, who: str) -
         return f"{who} was terminated"
     if event.action == "restore":
         return f"{who}'s transcript has again what had been cut from it"
+    if event.action == "place":
+        return f"{who}'s transcript has what arrived late at its place, behind {event.n or 0} entries"
     kept = "all" if event.n is None else f"the first {event.n}"
     return f"{who}'s transcript was cut: {kept} entries"
 

@@ -380,14 +380,14 @@ def _without_nothing(message: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-EDITS = ("truncate", "compact", "restore")
+EDITS = ("truncate", "compact", "restore", "place")
 
 
 def edit_of(action: Any, n: Any, start: Any, content: Any) -> dict[str, Any]:
     """An edit of a transcript as it goes on the line."""
     check_text(content=content)
     if action not in EDITS or {type(start), type(n)} != {int} or not 0 <= start <= n:
-        hint = "truncate, compact or restore, 0 <= start <= n"
+        hint = "truncate, compact, restore or place, 0 <= start <= n"
         raise BadRequest(f"no edit {action!r} from {start!r} to {n!r}", hint=hint)
     data: dict[str, Any] = {"action": action, "n": n}
     if start:
