@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import harken
 SOURCE = Path(harken.__file__).parent
 ROW = re.compile(r"^    (\w+)(?: +<- ((?:\w+ )*\w+))? {2,}\S", re.M)
 MAP = {package: set(arrow.split()) for package, arrow in ROW.findall(harken.__doc__ or "")}
+ALIAS = re.compile(r"[A-Z]\w*[a-z]\w*")
 FLOOR = {"errors", "ids", "clock", "files", "text"}
 
 
@@ -22,22 +24,33 @@ def files_of(package: str) -> list[Path]:
     return sorted(folder.rglob("*.py")) if folder.is_dir() else [SOURCE / f"{package}.py"]
 
 
+@cache
+def read(path: Path) -> tuple[list[str], set[str]]:
+    """The modules that a file imports, and the types that it names; several tests ask this of all files."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            if node.module == "harken":
+                modules += [f"harken.{alias.name}" for alias in node.names]
+            else:
+                modules.append(node.module)
+        elif isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+    named = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assigned = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
+    assigned += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
+    aliases = [target.id for target in assigned if isinstance(target, ast.Name) and ALIAS.fullmatch(target.id)]
+    return modules, {*named, *aliases}
+
+
 def imports(package: str) -> Iterator[tuple[str, str]]:
     """(file, package it imports) for every absolute import of ours, type-checking ones included."""
     for path in files_of(package):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            modules: list[str] = []
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                if node.module == "harken":
-                    modules = [f"harken.{alias.name}" for alias in node.names]
-                else:
-                    modules = [node.module]
-            elif isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            for module in modules:
-                parts = module.split(".")
-                if parts[0] == "harken" and len(parts) > 1:
-                    yield path.name, parts[1]
+        for module in read(path)[0]:
+            parts = module.split(".")
+            if parts[0] == "harken" and len(parts) > 1:
+                yield path.name, parts[1]
 
 
 def packages_on_disk() -> set[str]:
@@ -112,18 +125,10 @@ def test_the_name_of_a_type_stands_for_one_thing() -> None:
     """Classes, and other names for types (`Scan = Callable[…]`), which are written like classes."""
     types: dict[str, list[str]] = {}
     for path in SOURCE.rglob("*.py"):
-        tree = ast.parse(path.read_text("utf-8"))
-        named = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-        assigned = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
-        assigned += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
-        aliases = [target.id for target in assigned if isinstance(target, ast.Name) and ALIAS.fullmatch(target.id)]
-        for name in {*named, *aliases}:
+        for name in read(path)[1]:
             types.setdefault(name, []).append(str(path.relative_to(SOURCE)))
 
     assert {} == {name: files for name, files in types.items() if len(files) > 1}
-
-
-ALIAS = re.compile(r"[A-Z]\w*[a-z]\w*")
 
 
 def test_a_command_calls_api_and_nothing_below_it() -> None:
