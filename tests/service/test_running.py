@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -54,17 +55,15 @@ def test_an_index_that_is_missing_is_made_without_being_asked_for(repo: Repo, tm
 
 
 def test_an_answer_waits_for_no_acknowledgement_of_its_first_half(service: RunningService) -> None:
-    """With Nagle's algorithm every answer but the first on a connection took 40 ms. The quickest one says it, on any
-    machine."""
-
-    def asked(asking: httpx.Client) -> float:
-        before = time.perf_counter()
-        asking.get("/healthz")
-        return time.perf_counter() - before
-
+    """With Nagle's algorithm every answer but the first on a connection took 40 ms. The system is asked whether it is
+    off: on a busy machine the clock does not tell why an answer is late."""
     with client(service) as asking:
-        asked(asking)
-        assert 0.02 > min(asked(asking) for _ in range(20))
+        asking.get("/healthz")
+        connected = [one.transport.get_extra_info("socket") for one in service._server.server_state.connections]
+        by_port = [one for one in connected if one.family == socket.AF_INET]
+
+        assert by_port
+        assert all(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in by_port)
 
 
 # -- the socket --------------------------------------------------------------------------------------------------------
@@ -192,6 +191,52 @@ def test_stopping_twice_is_stopping_once(repo: Repo) -> None:
         service.stop()
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{service.url}healthz", trust_env=False)
+
+
+def test_a_service_that_answers_nobody_ends_at_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking every so often whether it is to end would cost a tenth of a second at each end, and wake the machine."""
+    waits = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float, result: Any = None) -> Any:
+        waits.append(seconds)
+        return await sleep(seconds, result)
+
+    with serving(repo) as service:
+        with client(service) as asking:
+            asking.get("/healthz")
+        monkeypatch.setattr(asyncio, "sleep", noted)
+
+    assert [] == [seconds for seconds in waits if seconds > 0.01]
+
+
+def test_what_is_being_answered_when_the_service_is_to_end_is_answered(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+    answers: list[int] = []
+
+    def slow(*_: Any) -> None:
+        asked.set()
+        go_on.wait(20)
+        raise BadRequest("as was to be expected")
+
+    replace_operation(monkeypatch, "sessions", slow)
+    monkeypatch.setattr(running, "STOP_SECONDS", 20.0)
+    with serving(repo) as service, client(service, token(service)) as asking:
+        asker = threading.Thread(target=lambda: answers.append(asking.post(f"{API}/sessions", json={}).status_code))
+        ender = threading.Thread(target=service.stop)
+        asker.start()
+        assert asked.wait(20)
+        ender.start()
+        with pytest.raises(httpx.TransportError):  # nobody else is let in
+            while True:
+                httpx.get(f"{service.url}healthz", trust_env=False)
+        go_on.set()
+        asker.join(20)
+        ender.join(20)
+
+    assert [400] == answers
 
 
 def test_the_service_watches_while_it_serves(tmp_path: Path) -> None:

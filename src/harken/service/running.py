@@ -45,6 +45,8 @@ _PEER = struct.Struct("3i")
 _BETWEEN, _STILL = 0.05, 60.0
 """Seconds between two parts of an index that is brought up to date, and after which one that does not move is left."""
 _AGAIN = 5.0
+_LOOK = 0.002
+"""Seconds between two looks whether all answers have ended, when the service is to end."""
 
 
 class ServiceConnection(H11Protocol):
@@ -116,6 +118,39 @@ class ServiceConnection(H11Protocol):
             self.transport.abort()
 
 
+class _Server(uvicorn.Server):
+    """uvicorn's, that ends as soon as it is told to and nobody is answered any more. uvicorn's own looks ten times a
+    second whether it is to end, and waits for a tenth of a second more before it looks who is still there."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told = asyncio.Event()
+
+    def end(self) -> None:
+        """Tell it to end, in its own thread."""
+        self.should_exit = True
+        self._told.set()
+
+    async def main_loop(self) -> None:
+        """Wait until it is to end. Every tenth of uvicorn's ticks, one a second, sets the date that answers tell."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), 1.0)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let nobody in any more, and let answers go on for a moment."""
+        for listening in (*self.servers, *(sockets or ())):
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        until = clock.monotonic() + STOP_SECONDS
+        while (self.server_state.connections or self.server_state.tasks) and clock.monotonic() < until:
+            await asyncio.sleep(_LOOK)
+        for task in self.server_state.tasks:
+            task.cancel()
+        await self.lifespan.shutdown()
+
+
 def peer_user(peer: socket.socket) -> int:
     """The user of the process at the other end of a Unix socket; -1 where the system does not tell."""
     option: int | None = vars(socket).get("SO_PEERCRED")
@@ -175,9 +210,8 @@ class RunningService:
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=30,
-            timeout_graceful_shutdown=STOP_SECONDS,  # type: ignore[arg-type]  # it is only waited for so long
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_watching = threading.Event()
         self._threads = [threading.Thread(target=self._serve, name="harken-service", daemon=True)]
@@ -226,7 +260,7 @@ class RunningService:
         self.stop()
 
     def _end(self) -> None:
-        self._server.should_exit = True
+        self._server.end()
         self.app.follower.stop()
 
     def _serve(self) -> None:
