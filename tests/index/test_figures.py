@@ -296,6 +296,14 @@ class TestAgentsOfQwenCode:
         assert {"claude-sonnet-4-5"} == line.with_agents.models.keys()
         assert ["claude-sonnet-4-5"] == [model for agent in line.agents for model in agent.figures.models]
 
+    def test_an_agent_that_is_counted_alone_has_them_too(self, repo: Repo) -> None:
+        [agent] = [row.session for row in repo.sessions() if row.parent]
+        *_, line = repo.stats([QWEN])
+        [alone] = repo.stats([agent])
+
+        assert ["claude-sonnet-4-5"] == list(alone.figures.models)
+        assert (line.agents[0].figures, line.agents[0].price) == (alone.figures, alone.price)
+
     def test_they_count_once(self, repo: Repo) -> None:
         *_, line = repo.stats([QWEN])
         sums = "SELECT input, output FROM sessions ORDER BY input"

@@ -38,5 +38,10 @@ def with_models(records: list[SessionRecord], models: Mapping[str, str]) -> list
     return [msgspec.structs.replace(each, events=[known(event) for event in each.events]) for each in records]
 
 
+def lacks_models(records: Iterable[SessionRecord]) -> bool:
+    """Whether a request in them does not tell which model answered it."""
+    return any(metric.api_id and not metric.model and not metric.scope for metric in _metrics(records))
+
+
 def _metrics(records: Iterable[SessionRecord]) -> Iterable[Metric]:
     return (event for record in records for event in record.events if isinstance(event, Metric))

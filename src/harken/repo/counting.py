@@ -10,7 +10,7 @@ import msgspec
 
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
-from harken.analytics.embedded import embedded_models, with_models
+from harken.analytics.embedded import embedded_models, lacks_models, with_models
 from harken.analytics.prices import PriceList, packaged
 from harken.analytics.spending import PriceSum, price_of
 from harken.analytics.usage import UsageRow, usage_rows
@@ -152,6 +152,8 @@ class _Counting:
         records = self._read(store, top)
         if records is None:
             return None
+        if isinstance(top, SessionRow):
+            records = self._with_models(store, top, records)
         # What other agents did inside a session's file is told in their own chains.
         elsewhere = {agent.agent for agent in agents} - {"", top.agent if isinstance(top, SessionRow) else ""}
         records = [record for record in records if record.agent not in elsewhere]
@@ -188,6 +190,17 @@ class _Counting:
             price_with_agents=_price(rows, self._prices, figures),
             unknown_costs=unknown,
         )
+
+    def _with_models(self, store: Store, agent: SessionRow, records: list[SessionRecord]) -> list[SessionRecord]:
+        """The records, with the models that only the sessions above a sub-agent name."""
+        seen = {agent.session}
+        above: SessionRow | None = agent
+        while above is not None and above.parent not in {"", *seen} and lacks_models(records):
+            seen.add(above.parent)
+            above = store.find_session(above.parent)
+            if above is not None and not above.forgotten and (found := self._read(store, above)) is not None:
+                records = with_models(records, embedded_models(found))
+        return records
 
     def _add(self, records: Sequence[SessionRecord], together: SessionTotals) -> None:
         self.total.add(records)
