@@ -57,6 +57,33 @@ def test_a_call_has_failed_for_everybody_or_for_nobody(output: Any, failed: int)
 
 
 @pytest.mark.parametrize(
+    ("said", "failed"),
+    [
+        ({"status": "error", "output": "no such file"}, 1),
+        ({"status": "ok", "output": "Error: handled"}, 0),
+        ({"status": "error", "output": {"result": {"display": "no such file"}}}, 1),
+        ({"success": False, "output": "no such file"}, 1),
+        ({"is_error": True, "output": "no such file"}, 1),
+        ({"exit_code": 2, "output": "no such file"}, 1),
+        ({"exit_code": 2, "result": "no such file", "output": None}, 1),
+        ({"error": "no such file", "output": ["half of it"]}, 1),
+        ({"status": "error", "output": {"status": "success"}}, 0),
+    ],
+)
+def test_a_call_that_says_beside_its_output_that_it_failed_has_failed(said: dict[str, Any], failed: int) -> None:
+    given = multi()
+    given["tool_calls"][0] |= said
+
+    answer = repair(dumps(given))
+
+    results = [event for event in events_of(dumps(given)) if isinstance(event, ToolResult)]
+    assert failed == sum(event.is_error for event in results) == drawing(parse_session(given)).failed_calls
+    assert ("failed" if failed else "success") == loads(answer.data)["tool_calls"][0]["output"]["status"]
+    assert not failed or "no such file" in results[0].output
+    assert answer.is_valid
+
+
+@pytest.mark.parametrize(
     ("said", "expected"),
     [("✅ 完成", "success"), ("已完成 ✅", "success"), ("已失败", "failed"), ("**done**", "success")],
 )

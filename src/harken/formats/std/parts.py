@@ -169,22 +169,34 @@ def asked_of(given: Json) -> Any:
 
 def call_outcome(output: object) -> str:
     """How a call went by what its output says in whatever words: `success` or `failed`; empty where it does not say."""
-    if isinstance(output, str):
-        return _outcome_in(output)
-    if not isinstance(output, dict):
+    return _told_outcome(output) or _answered_outcome(output)
+
+
+def _told_outcome(part: object) -> str:
+    """How a call went by the fields that say so, of its output or of the call itself."""
+    if not isinstance(part, dict):
         return ""
-    said = output.get("status")
+    said = part.get("status")
     if said == "success" or said == "failed":  # nearly every call, and asked of each
         return str(said)
     if (known := known_status(said)) is not None:
         return "failed" if known == "failed" else "success"
-    for flag in (said, output.get("success")):
+    for flag in (said, part.get("success")):
         if isinstance(flag, bool):
             return "success" if flag else "failed"
-    if isinstance(code := output.get("exit_code"), int) and not isinstance(code, bool):
+    if isinstance(flag := part.get("is_error"), bool):
+        return "failed" if flag else "success"
+    if isinstance(code := part.get("exit_code"), int) and not isinstance(code, bool):
         return "failed" if code else "success"
+    return "failed" if part.get("error") else ""
+
+
+def _answered_outcome(output: object) -> str:
+    """How a call went by its answer alone."""
+    if not isinstance(output, dict):
+        return _outcome_in(output)
     result = output.get("result")
-    return "failed" if output.get("error") else _outcome_in(text(result, "display") or result)
+    return _outcome_in(text(result, "display") or result)
 
 
 def _outcome_in(words: object) -> str:
@@ -210,14 +222,18 @@ _NO_FAILURE = re.compile(
 
 
 def own_outcome(call: Json) -> str:
-    """How a call went, also where it says so itself and has no output."""
+    """How a call went: as its output says, else as the call says beside it, else by its answer."""
     output = call.get("output")
-    return call_outcome(flat_output(call) if output is None else output)
+    told = _told_outcome(output) or _told_outcome(flat_output(call))
+    return told or _answered_outcome(flat_output(call) if output is None else output)
 
 
 def flat_output(call: Json) -> Json:
-    """What a call without an output says itself of what came of it."""
-    return {key: call[key] for key in ("status", "success", "result", "error") if call.get(key) is not None}
+    """What a call says itself, and not in an output, of what came of it."""
+    return {key: call[key] for key in _FLAT if call.get(key) is not None}
+
+
+_FLAT = ("status", "success", "is_error", "exit_code", "result", "error")
 
 
 def begun(data: Json) -> int | None:
@@ -476,10 +492,10 @@ def is_review(sub: Json, requested: set[str]) -> bool:
     return any("review" in name.lower() for name in names)
 
 
-def error_words(output: Json) -> str:
-    """The error of an output as text: an object is told as the JSON that it is."""
-    error = output.get("error")
-    return error if isinstance(error, str) else "" if error is None else compact(error).decode()
+def error_words(output: object) -> str:
+    """The error of an output as text: an object is told as the JSON that it is, and `false` is none."""
+    error = output.get("error") if isinstance(output, dict) else None
+    return error if isinstance(error, str) else compact(error).decode() if error else ""
 
 
 def with_error(said: str, error: str) -> str:

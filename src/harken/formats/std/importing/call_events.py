@@ -18,6 +18,7 @@ from harken.formats.std.parts import (
     flat_output,
     inner,
     is_uncounted,
+    own_outcome,
     with_error,
 )
 from harken.formats.std.spellings import known_status
@@ -68,15 +69,14 @@ def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | No
     output = call.get("output")
     if output is None and (output := _flat_output(call)) is None:
         return None
-    said, is_error = _answer(output)
     return ToolResult(
         message_id=name + RESULT,
         agent_id=agent,
         time=call_ended(call),
         cause=name,
         id=own_id(call, call_id),
-        output=said,
-        is_error=is_error,
+        output=with_error(_answer(output), clean(error_words(output) or error_words(call))),
+        is_error=own_outcome(call) == "failed",
     )
 
 
@@ -87,16 +87,15 @@ def _flat_output(call: Json) -> Json | None:
     return found if is_over and known_status(found.get("status")) != "in_progress" else None
 
 
-def _answer(output: Any) -> tuple[str, bool]:
-    """The words of an output, and whether it is a failure."""
+def _answer(output: Any) -> str:
+    """The words of an output, without those of an error."""
     if not isinstance(output, dict):
-        words = text_of(output) if isinstance(output, str) else compact(output).decode()
-        return words, call_outcome(output) == "failed"
-    result, problem = output.get("result"), clean(error_words(output))
+        return text_of(output) if isinstance(output, str) else compact(output).decode()
+    result = output.get("result")
     said = _other_words(output) if result is None else _display(result)
     if said is None:
-        said = compact(result).decode() if result or not problem else ""
-    return with_error(said, problem), call_outcome(output) == "failed"
+        said = compact(result).decode() if result or not error_words(output) else ""
+    return said
 
 
 _WORDS = frozenset(

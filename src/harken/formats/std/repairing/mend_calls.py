@@ -19,11 +19,11 @@ from harken.formats.std.parts import (
     TOOL_NAMES,
     asked_of,
     call_duration,
-    call_outcome,
     flat_output,
     inner,
     instant,
     number,
+    own_outcome,
     text,
     values,
 )
@@ -203,7 +203,7 @@ def call_output(spot: Spot) -> bool:
     if said is not None:
         return spot.put({"result": _as_result(said)}, "the value is its `result`")
     made = flat_output(spot.holder)
-    if made or _outcome(spot, {}):
+    if made or _outcome(spot, spot.holder):
         return spot.put(made, "what the call itself says", derived=True)
     return False
 
@@ -217,13 +217,13 @@ def output_status(spot: Spot) -> bool:
         return False
     if isinstance(spot.value, bool):
         return spot.put(_OUTCOMES[not spot.value], "the word that the standard has for it")
-    word = _outcome(spot, spot.holder)
+    word = _outcome(spot, _call_above(spot))
     return bool(word) and spot.put(word, "as far as the rest of the document tells", derived=True)
 
 
-def _outcome(spot: Spot, output: Json) -> str:
+def _outcome(spot: Spot, call: Json) -> str:
     """How a call went that does not say so: by its error, by its exit code, else as the session that it is of went."""
-    if said := call_outcome(output):
+    if said := own_outcome(call):
         return said
     steps, data = path_steps(spot.path), spot.doc.data
     above = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
