@@ -19,6 +19,7 @@ from harken.formats.std.arguments import params_of
 from harken.formats.std.beside import beside_among
 from harken.formats.std.checking.links import listed_types
 from harken.formats.std.document import Json
+from harken.formats.std.meant_tasks import told_tasks
 from harken.formats.std.parts import task_id_of, text
 from harken.formats.std.skeleton import skeleton_among, subs_by_agent
 
@@ -306,7 +307,8 @@ def _name_as_told(tree: SessionTree) -> None:
             agent.told_id = name
     tasks = [[task_id_of(sub) for sub in agent.told] for agent in agents]
     names = [name for own, agent in zip(tasks, agents, strict=True) for name in own or [agent.task_id]]
-    free = (name for number in count(1) if (name := f"task-{number:03}") not in names)
+    taken = {*names, *told_tasks(tree.said)}
+    free = (name for number in count(1) if (name := f"task-{number:03}") not in taken)
     tasks = [[name or next(free) for name in own] for own in tasks]  # as a repair does
     if _is_clear([name for name in names if name]):
         for own, agent in zip(tasks, agents, strict=True):

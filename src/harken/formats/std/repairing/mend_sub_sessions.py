@@ -9,6 +9,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.json_text import compact
 from harken.formats.std.listed_twice import is_same_call
+from harken.formats.std.meant_tasks import meant_tasks, told_tasks
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import (
     SUB_FIELDS,
@@ -292,12 +293,16 @@ def task_id(spot: Spot) -> bool:
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
     if name := task_id_of(sub):
         return spot.put(name, "as its output says", derived=True)
+    meant = spot.doc.once("meant tasks", lambda: meant_tasks(spot.doc.data))
+    if told := meant.get(int(path_steps(spot.path)[1])):
+        return spot.put(told, "as messages call it, or its review", derived=True)
     name = spot.doc.free_id("task", "task-{:03}".format, lambda: _task_ids(spot.doc.data))
     return spot.put(name, "made from its place", derived=True)
 
 
 def _task_ids(data: Json) -> list[Any]:
-    return [inner(one, "task").get("task_id") for one in values(data.get("sub_sessions"))]
+    """Those of sub-sessions, and those that messages are about: a made-up one is of nothing else."""
+    return [*told_tasks(data), *(inner(one, "task").get("task_id") for one in values(data.get("sub_sessions")))]
 
 
 def task_description(spot: Spot) -> bool:
