@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import Session, load_session
-from harken.agents import Agent, Deny, Hook, Moment, Reply, Request, ScriptedModel, make_tool, tool
+from harken.agents import Agent, Call, Deny, Hook, Moment, Reply, Request, ScriptedModel, make_tool, tool
 from harken.agents.entries import INTERRUPTED, Asker, Window
 from harken.agents.side_by_side import Reach, waits_for
 from harken.errors import BadRequest, ModelFailed, Waiting
@@ -153,8 +153,6 @@ class TestCallsOfOneMessage:
         assert expected == happened
 
     def test_a_function_that_takes_the_running_call_stays_in_the_thread_of_the_loop(self) -> None:
-        from harken.agents import Call
-
         def speak(call: Call) -> None: ...
         def look() -> None: ...
         async def wait() -> None: ...
@@ -426,6 +424,36 @@ def test_a_call_that_had_not_begun_when_a_model_failed_is_run_when_it_answers_ag
         assert "Over." == asyncio.run(root.resume())
         assert ["I am Ann.", "Paid.", "Terminated subagent: Ann"] == contents(root, "tool")
         assert ["paid"] == done
+
+
+@pytest.mark.parametrize("stopped_by", ["model", "question"])
+def test_a_call_of_a_tool_that_there_is_not_does_not_wait_for_it_for_ever(stopped_by: str, tmp_path: Path) -> None:
+    """Behind a call that stops the turn it would wait to be run, and no program has that tool."""
+
+    async def work(call: Call) -> str:
+        if stopped_by == "question":
+            await call.ask("May I?")
+        elif not done:
+            done.append("tried")
+            raise ModelFailed("out of order")
+        return "Worked."
+
+    done: list[str] = []
+    parts = {"root": [calls("work", "nowhere"), "Done."]}
+    given: dict[str, Any] = {
+        "tools": [make_tool(work)],
+        "hooks": [Hook(name="watch", points=("tool",), function=lambda _: None)],
+    }
+    root, session = open_stage(tmp_path / "log", parts, **given)
+    with session, pytest.raises((Waiting, ModelFailed)):
+        say(root, "Go.")
+
+    root, session = open_stage(tmp_path / "log", parts, **given)
+    with session:
+        for question in session.open_questions():
+            session.answer(question.message_id, "yes")
+        assert "Done." == asyncio.run(root.resume())
+        assert "there is no tool 'nowhere'" in contents(root, "tool")[0]
 
 
 class TestKilledBeforeACallHasBegun:

@@ -115,6 +115,11 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         at_once = [number for number, earlier in enumerate(order) if not (earlier or guarded)][: agent.pool.parallel]
         late = [number for number in range(len(calls)) if number not in at_once and runs_once(asked_for[number][0])]
         questions.hold(agent, message_id, [calls[number]["id"] for number in late])
+    unknown = {  # refused at once: held back for a tool that no program has, they would be open for ever
+        number
+        for number, call in enumerate(calls)
+        if asked_for[number][0] is None and not questions.has_waited(agent, message_id, call["id"])
+    }
     over = [asyncio.Event() for _ in calls]
     asked = [asyncio.Event() for _ in calls]
     limit = asyncio.Semaphore(agent.pool.parallel)
@@ -141,7 +146,7 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
         try:
             for earlier in order[number]:
                 await over[earlier].wait()
-            if stopped or any(earlier in waiting for earlier in order[number]):
+            if number not in unknown and (stopped or any(earlier in waiting for earlier in order[number])):
                 waiting[number] = None
             else:
                 await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), at_work(call)))
