@@ -91,6 +91,68 @@ def test_any_change_of_a_row_is_seen(repo: Any, database: OpenCodeDatabase, chan
     assert before != take(repo, database.path)["ses_a"].tip
 
 
+@pytest.fixture(scope="class")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, int]:
+    """A database of four sessions, whose tables take several pages each, and how long a page is."""
+    made = OpenCodeDatabase(tmp_path_factory.mktemp("pages") / "opencode.db")
+    made.execute("PRAGMA page_size = 1024")
+    made.execute("PRAGMA journal_mode = DELETE")
+    made.execute("VACUUM")
+    for number in range(4):
+        session = made.session(f"ses_{number}", title=f"Session {number} " + "t" * 500)
+        for turn in range(3):
+            made.turn(session, f"Question {turn} of {number}?", text("x" * 200))
+    [(size,)] = made.execute("PRAGMA page_size")
+    made.close()
+    return made.path.read_bytes(), size
+
+
+class TestADatabaseWithADamagedPage:
+    NAMES = tuple(f"ses_{number}" for number in range(4))
+
+    def test_loses_what_lies_on_the_page_and_says_what_that_is(self, pages: tuple[bytes, int], tmp_path: Path) -> None:
+        data, size = pages
+        path = tmp_path / "opencode.db"
+        path.write_bytes(data)
+        with harken.open("memory:", clock=lambda: NOON) as repo:
+            whole = {name: one.tip for name, one in take(repo, path).items()}
+        assert set(self.NAMES) == whole.keys()
+
+        kept: list[int] = []
+        for at in range(size, len(data), size):
+            path.write_bytes(data[:at] + b"\xff" * size + data[at + size :])
+            with harken.open("memory:", clock=lambda: NOON) as repo:
+                found = list(Importer(repo.store, [runtimes.get("opencode")], now=lambda: NOON).run([path]))
+            there = {one.session: one.tip for one in found if one.status != "failed"}
+            failed = {one.source.removeprefix(f"{path}#") for one in found if one.status == "failed"}
+            assert there == {name: whole[name] for name in there}
+            assert failed == set(self.NAMES) - there.keys() or (failed, there) == ({str(path)}, {})
+            kept.append(len(there))
+        assert len([count for count in kept if count]) > len(kept) / 2
+        assert {1, 2, 3} & {*kept}
+
+    def test_says_so_as_long_as_it_is_damaged(self, pages: tuple[bytes, int], repo: Any, tmp_path: Path) -> None:
+        data, size = pages
+        path = tmp_path / "opencode.db"
+        at = data.index(b"Question 1 of 2?") // size * size
+        path.write_bytes(data[:at] + b"\xff" * size + data[at + size :])
+
+        def statuses() -> dict[str, str]:
+            later = NOON * 2  # the file has rested
+            results = Importer(repo.store, [runtimes.get("opencode")], now=lambda: later).run([path])
+            return {one.source.removeprefix(f"{path}#"): one.status for one in results}
+
+        first, again = statuses(), statuses()
+        path.write_bytes(data)
+        whole = statuses()
+
+        assert {"failed", "new"} == {*first.values()}
+        assert {"failed", "unchanged"} == {*again.values()}
+        assert {name for name in first if first[name] == "failed"} == {n for n in again if again[n] == "failed"}
+        assert {"new", "unchanged"} == {*whole.values()}
+        assert set(self.NAMES) == first.keys() == whole.keys()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -160,7 +160,12 @@ def read_database(
             if version and known.get(session) == version:
                 yield Same(key=session)
                 continue
-            data = rows()
+            try:
+                data = rows()
+            except sqlite3.Error as problem:
+                why = f"{path}: the rows of {session} cannot be read ({problem})"
+                yield Refused(key=session, why=why, hint="put back a copy of the file; the others are imported")
+                continue
             if len(data) > ROWS_LIMIT:
                 why = f"{path}: the rows of {session} are more than {ROWS_LIMIT >> 20} MiB"
                 yield Refused(

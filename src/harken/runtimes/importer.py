@@ -68,7 +68,7 @@ class Importer:
         self.dry_run = dry_run
         self._details = details  # whether the result of an unchanged source tells how much there is of it
         self._not_claimed: dict[str, FileStamp] = {}
-        self._failures = memory.FailureMemory(store, self.runtimes)
+        self._failures = memory.FailureMemory(store, self.runtimes, dry_run=dry_run)
         self._keeper = PartKeeper(store, now=now, principal=principal, settle_tails=settle_tails, verify=verify)
         self._read = read or (lambda path, since: read_source(path, tuple(self.runtimes.values()), since, self.now))
         self._jobs = jobs
@@ -148,14 +148,13 @@ class Importer:
                 else:
                     if full is None:
                         return
-                    # Out here, since trouble with the store is not the file's.
-                    if full:
+                    if full:  # out here, since trouble with the store is not the file's
                         yield from self._land()
             if not isinstance(problem, SourceChanged):
                 break
         assert problem is not None
         self._done.append(memory.failure_of(str(path), problem))
-        if isinstance(problem, Unfit) and not self.dry_run:
+        if isinstance(problem, Unfit):
             self._failures.note(path, self._done[-1], self.now())
 
     @contextlib.contextmanager
@@ -208,6 +207,7 @@ class Importer:
                 self._done.append(memory.not_claimed(file, said, named=named))
             elif isinstance(said, Refused):
                 self._done.append(memory.failed(ids.source_within(file, said.key), said.why, said.hint))
+                self._failures.note(path, self._done[-1], self.now(), inside=True)
             elif isinstance(said, Same):
                 source = ids.source_within(file, said.key)
                 self._done.append(memory.unchanged(self._row(source), source, self._details))
@@ -251,7 +251,8 @@ class Importer:
             return False
         last = max((self._stamps[source] for source in sources), key=lambda known: known.read_at)
         stamp = whole_stamp(path, self.runtimes.values()) if sources == [file] else database_stamp(path)
-        if last.stamp.is_recent(last.read_at) or last.stamp != stamp:
+        failed = sources != [file] and self._failures.find(path, inside=True)
+        if last.stamp.is_recent(last.read_at) or last.stamp != stamp or failed:
             return False
         runtime = self.runtimes.get(self._row(sources[0]).runtime) if file in sources else None
         if runtime and memory.has_new_side_files(runtime, path, last.read_at):
@@ -291,8 +292,7 @@ class Importer:
 
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""
-        file = str(path)
-        self._pending = [pair for pair in self._pending if not f"{pair[0].path}#".startswith(f"{file}#")]
+        self._pending = [pair for pair in self._pending if not f"{pair[0].path}#".startswith(f"{path}#")]
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 

@@ -263,29 +263,30 @@ def _is_lack_of_room(problem: BaseException | None) -> bool:
 class FailureMemory:
     """What could not be taken in and would cost much to try again (an archive, a large file), in the store's cache: as
     long as the file is the same, the failure is told again without a look into it. `--verify`, a file that is asked
-    for by name and another version of Harken look again."""
+    for by name and another version of Harken look again. A database of which some sessions failed (`inside`) is read
+    again each time, so that they are told."""
 
-    def __init__(self, store: Store, runtimes: Iterable[str]) -> None:
-        self._store = store
+    def __init__(self, store: Store, runtimes: Iterable[str], *, dry_run: bool) -> None:
+        self._store, self._dry_run = store, dry_run
         self._of = f"import-failure/{__version__}/{','.join(sorted(runtimes))}"
 
-    def find(self, path: Path) -> ImportResult | None:
+    def find(self, path: Path, *, inside: bool = False) -> ImportResult | None:
         """How the file failed, where it did and has not changed since."""
         stamp = stamp_of(path)
-        if path.suffix != ".zst" and stamp.size < LARGE:
+        if not inside and path.suffix != ".zst" and stamp.size < LARGE:
             return None
-        found = self._store.cached(self._key(path, stamp))
+        found = self._store.cached(self._key(path, stamp, inside))
         return None if found is None else msgspec.json.decode(found, type=ImportResult)
 
-    def note(self, path: Path, result: ImportResult, now: int) -> None:
+    def note(self, path: Path, result: ImportResult, now: int, *, inside: bool = False) -> None:
         """Remember a failure, unless the file may be changing within a tick of its clock, or is gone. Nor is one that
         has a name which is no text: it is looked at again."""
         with contextlib.suppress(SourceUnreadable, UnicodeEncodeError):
-            if not (stamp := stamp_of(path)).is_recent(now):
-                self._store.cache(self._key(path, stamp), msgspec.json.encode(result))
+            if not self._dry_run and not (stamp := stamp_of(path)).is_recent(now):
+                self._store.cache(self._key(path, stamp, inside), msgspec.json.encode(result))
 
-    def _key(self, path: Path, stamp: FileStamp) -> str:
-        return f"{self._of}/{stamp.size}-{stamp.modified}-{stamp.inode}{path}"
+    def _key(self, path: Path, stamp: FileStamp, inside: bool) -> str:
+        return f"{self._of}/{'inside/' * inside}{stamp.size}-{stamp.modified}-{stamp.inode}{path}"
 
 
 def skipped(source: str, why: str, program: str = "") -> ImportResult:

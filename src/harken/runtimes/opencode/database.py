@@ -7,8 +7,9 @@ it is no JSON object on one line. Lines of one message stand together; `formats/
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import orjson
@@ -37,16 +38,39 @@ def _names(connection: sqlite3.Connection) -> list[str]:
     """The sessions, the oldest first: so a sub-agent's comes behind the one that started it."""
     if not _columns(connection, "session"):
         return []
-    found = connection.execute("SELECT CAST(id AS BLOB) FROM session ORDER BY time_created, id").fetchall()
+    asked = "SELECT CAST(id AS BLOB) FROM session ORDER BY"
+    try:
+        found = connection.execute(f"{asked} time_created, id").fetchall()
+    except sqlite3.DatabaseError:  # a page of the table is damaged: the index of its key names those on it, too
+        found = connection.execute(f"{asked} id").fetchall()
     return [bytes(name).decode(errors="replace") for (name,) in found if name]
 
 
 def versions(connection: sqlite3.Connection) -> Iterator[SessionVersion]:
     """What changes with any row of a session: the program writes into each when it was last changed."""
     connection.text_factory = bytes
+    tables = {table: _columns(connection, table) for table in ("session", "message", "part")}
+    is_sure = all("time_updated" in columns for columns in tables.values() if columns)
+    try:
+        counts, newest = _counts(connection, tables)
+    except sqlite3.DatabaseError:  # a page is damaged: the rows of each session tell whether they are on it
+        is_sure, counts, newest = False, {}, {}
+    for name in _names(connection):
+        told, last = b"", UNKNOWN
+        with contextlib.suppress(sqlite3.DatabaseError):
+            own = [*_rows(connection, "session", "id", name), *_beside(connection, name)]
+            told = orjson.dumps([counts.get(name, []), [line.decode(errors="replace") for line in own]])
+            last = newest.get(name, 0) if is_sure else UNKNOWN
+        rows = partial(session_rows, connection, name)
+        yield SessionVersion(key=name, version=told, changed=last * 1000, rows=rows)
+
+
+def _counts(
+    connection: sqlite3.Connection, tables: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, list[object]], dict[str, int]]:
+    """By session, how many rows it has and when they were changed; and when that was last."""
     counted: dict[str, list[object]] = {}
     newest: dict[str, int] = {}
-    tables = {table: _columns(connection, table) for table in ("session", "message", "part")}
     for table in ("message", "part"):
         if "time_updated" in tables[table]:
             sums = f"session_id, count(*), max(time_updated), sum(time_updated & {LOW_BITS})"
@@ -57,14 +81,7 @@ def versions(connection: sqlite3.Connection) -> Iterator[SessionVersion]:
     if _columns(connection, "event"):
         for name, last in connection.execute("SELECT aggregate_id, max(seq) FROM event GROUP BY aggregate_id"):
             counted.setdefault(_text(name), []).append(["event", _value(last)])
-    for name in _names(connection):
-        own = [*_rows(connection, "session", "id", name), *_beside(connection, name)]
-        told = orjson.dumps([counted.get(name, []), [line.decode(errors="replace") for line in own]])
-        last = newest.get(name, 0)
-        if any("time_updated" not in columns for columns in tables.values() if columns):
-            last = UNKNOWN
-        rows = partial(session_rows, connection, name)
-        yield SessionVersion(key=name, version=told, changed=last * 1000, rows=rows)
+    return counted, newest
 
 
 def session_rows(connection: sqlite3.Connection, session: str) -> bytes:
