@@ -17,7 +17,7 @@ from harken.index.carried import Continuations
 from harken.repo import Repo
 from support.claude_lines import assistant, call, dump, result, user
 from support.gemini_lines import SESSION as GEMINI_SESSION
-from support.gemini_lines import GeminiSession
+from support.gemini_lines import GeminiSession, documents
 from support.indexes import digest, found
 from support.opencode_database import OpenCodeDatabase, text
 from support.pi_lines import FILE, PiSession
@@ -256,6 +256,41 @@ class TestAResume:
         assert [] == repo.search("project:shop runtime:codex harbour").hits
 
 
+def went_on(path: Path, runtime: str, *words: str) -> None:
+    """What is asked in a session of Claude Code or Codex behind what was carried over into it, each answered alike."""
+    with path.open("ab") as file:
+        for number, said_here in enumerate(words):
+            if runtime == "claude-code":
+                asked, answered = f"{path.stem}-u{number}", f"{path.stem}-a{number}"
+                file.write(dump(user(asked, None, said_here, 90), assistant(answered, asked, "so it is", answered, 91)))
+            else:
+                asked_here = Rollout(bare=True).event("user_message", message=said_here).user(said_here)
+                file.write(asked_here.model("so it is").data)
+
+
+class TestAResumeThatWentOn:
+    """From another runtime into this one, where more was said, and then on in a session of the same runtime."""
+
+    @pytest.mark.parametrize("words", [("and the otter", "and the seal"), ("go on", "go on")])
+    @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+    def test_keeps_its_own_words_when_it_is_resumed(
+        self, repo: Repo, tmp_path: Path, runtime: str, words: tuple[str, ...]
+    ) -> None:
+        source = GeminiSession(started=False).user("where is the walrus").model("in the harbour")
+        take_in(repo, tmp_path / f"session-2026-01-02T00-00-{GEMINI_SESSION[:8]}.jsonl", source.data)
+        asked = "SELECT role, count(*) FROM messages WHERE role != 'title' GROUP BY role ORDER BY role"
+        session = GEMINI_SESSION
+        for turn in (1, 2, 3):
+            ready = repo.resume(session, runtime, cwd=tmp_path, home=tmp_path / f"home-{turn}")
+            list(repo.import_sessions([ready.path]))
+            went_on(Path(ready.path), runtime, *words)
+            list(repo.import_sessions([ready.path]))
+            session = ready.session
+
+            counted = {tuple(row) for row in repo.sql(asked).rows}
+            assert {("assistant", 1 + 2 * turn), ("human", 1 + 2 * turn)} == counted
+
+
 def forked(data: bytes, session: str, fork: str) -> bytes:
     """The file as a program writes it that copies a session: what Harken noted about itself is gone."""
     lines = []
@@ -407,3 +442,19 @@ class TestGeminiCli:
         assert counted == dict(tuple(row) for row in repo.sql(query).rows)
         assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
         assert [] == copied(repo)
+
+    def test_a_document_that_is_resumed_as_lines_has_all_once(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / f"session-2026-01-02T00-00-{GEMINI_SESSION[:8]}.json", documents()[0])
+        asked = (
+            "SELECT (SELECT count(*) FROM messages WHERE role != 'title'), (SELECT count(*) FROM calls),"
+            " (SELECT sum(input + output) FROM usage WHERE counted)"
+        )
+        [before] = repo.sql(asked).rows
+        spent = [one.figures.usage for one in repo.stats()][-1]
+        ready = repo.resume(GEMINI_SESSION, "gemini-cli", cwd=tmp_path, home=tmp_path / ".gemini")
+        list(repo.import_sessions([ready.path]))
+
+        [after] = repo.sql(asked).rows
+        assert min(before) > 0
+        assert before == after
+        assert spent == [one.figures.usage for one in repo.stats()][-1]

@@ -80,12 +80,12 @@ class TestASubAgentThatIsResumed:
         assert agent.title != main.title
         assert agent.title == row.title
 
-    @pytest.mark.parametrize("target", ["codex", "pi"])
-    def test_has_its_calls_and_answers_once(self, repo: Repo, tmp_path: Path, runtime: str, target: str) -> None:
-        asked = "SELECT (SELECT count(*) FROM calls), (SELECT count(*) FROM messages WHERE role = 'assistant')"
+    @pytest.mark.parametrize("target", ["codex", "gemini-cli", "pi"])
+    def test_has_its_calls_and_words_once(self, repo: Repo, tmp_path: Path, runtime: str, target: str) -> None:
+        asked = "SELECT (SELECT count(*) FROM calls), (SELECT count(*) FROM messages WHERE role != 'title')"
         [before] = repo.sql(asked).rows
         _, agent = rows(repo)
-        ready = repo.resume(agent.session, target, cwd=tmp_path, home=tmp_path / "home")
+        ready = repo.resume(agent.session, target, cwd=tmp_path, home=tmp_path / ".gemini")
         list(repo.import_sessions([ready.path]))
 
         [after] = repo.sql(asked).rows

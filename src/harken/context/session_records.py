@@ -35,7 +35,9 @@ from .names import REMEMBERED, RESUMED_BRANCH, Remembered
 from .refs import whole_session
 
 NATIVE = "1"
-"""The tier of a resume in the same runtime, whose records keep their names."""
+"""The tier of a resume in the same runtime."""
+KEEP_NAMES = (NATIVE, "2")
+"""The tiers of resumes whose records keep their names: in the same runtime, also where its format is a newer one."""
 
 
 _Told = tuple[SessionRecord, str, str]
@@ -76,7 +78,7 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     remembered = find_remembered(store, row)
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
-    made_up = remembered is not None and remembered.tier != NATIVE
+    made_up = remembered is not None and remembered.tier not in KEEP_NAMES
     makers = _Makers(store, row, above | {row.session}, written=remembered is not None)
     for tip in dict.fromkeys((whole_session(store, row).stand, *row.older)):
         version = _Version(store, row, tip)

@@ -13,17 +13,19 @@ from typing import NamedTuple
 
 from harken.context.names import RESUMED_BRANCH
 from harken.context.readable import contents_of
-from harken.context.session_records import NATIVE, find_remembered
+from harken.context.session_records import KEEP_NAMES, NATIVE, find_remembered
 from harken.context.walk import all_deltas, places
 from harken.errors import HarkenError
 from harken.events.records import by_record
 from harken.formats import find
 from harken.store.base import SessionRow, Store
 
-from .rows import MessageRow
+from .rows import HUMAN, INJECTED, MessageRow
 
 _Text = tuple[str, int, int]
 """Role, sum and size: what tells a text."""
+_PROMPTS = (HUMAN, INJECTED)
+"""What one runtime knows to be a program's words may be a person's in another, which has no place to say so."""
 
 
 class _Beginning(NamedTuple):
@@ -48,24 +50,35 @@ class CarriedTexts:
         self, left: dict[_Text, list[int]], taken: dict[tuple[str | None, _Text], int], *, keeps_names: bool
     ) -> None:
         self._left, self._taken = left, taken
+        self._all = {n for numbers in left.values() for n in numbers} | set(taken.values())
         self._keeps_names = keeps_names
+
+    def has_another(self, number: int, known: int) -> bool:
+        """Whether this is a message of the session before, and not the one that is known."""
+        return number != known and number in self._all
 
     def take(self, row: MessageRow, named: Callable[[MessageRow], int | None]) -> int | None:
         """The message that comes again in this one, if one does: of several that say the same the next, and for a
         record that a tail has told before, the same as then. None where records keep their names and the message is
         there under its own (`named`): it is known by that, and stands for no other."""
-        text = (row.role, row.sum, row.size)
+        text = _text(row.role, row.sum, row.size)
         left = self._left.get(text, [])
         if self._keeps_names and row.alike:
             return None  # what all say alike that say the same tells it
-        if self._keeps_names and (there := named(row)) is not None:
-            if there in left:
-                left.remove(there)
+        there = named(row) if not row.alike else None
+        if there is not None and there in left:
+            left.remove(there)
+            return None if self._keeps_names else there
+        if there is not None and self._keeps_names:
             return None
         known = self._taken.get((row.record, text))
         if known is None and left:
             known = self._taken[row.record, text] = left.pop(0)
         return known
+
+
+def _text(role: str, total: int, size: int) -> _Text:
+    return HUMAN if role in _PROMPTS else role, total, size
 
 
 class Continuations:
@@ -100,7 +113,7 @@ class Continuations:
             " LEFT JOIN copies c ON c.message = m.n AND c.session = ? WHERE m.n IN said ORDER BY m.n",
             (before.session, number),
         ):  # what that one has copied itself is the first's
-            text = (role, total, size)
+            text = _text(role, total, size)
             if is_copied:
                 taken[record, text] = n
             else:
@@ -124,8 +137,8 @@ class Continuations:
             commit = self._store.get_commit(name.target)
             before, is_agent = commit.session_id, told.goes_on_from(commit) != commit.session_id
             # A copy is known by its names, unless its source was carried over: that has only its texts.
-            keeps_names = told.tier == NATIVE and not self._remembered(before).prefix
-            if keeps_names and not is_agent:
+            keeps_names = told.tier in KEEP_NAMES and not self._remembered(before).prefix
+            if keeps_names and told.tier == NATIVE and not is_agent:
                 return _OWN
             prefix = told.prefix if told.records is None else self._behind(row, told.records)
             return _Beginning(prefix, before, keeps_names)

@@ -131,7 +131,7 @@ class RowWriter:
                 own.append(row)
             else:
                 self._db.execute(_COPY, (n, session, row.record, commit))
-                self._call_also(n, row, session)
+                self._call_also(n, row, session, carried)
         return own
 
     def _named(self, row: rows.MessageRow) -> int | None:
@@ -139,17 +139,19 @@ class RowWriter:
         there = self._find(row.key)
         return None if there is None else there.n
 
-    def _call_also(self, number: int, row: rows.MessageRow, session: int) -> None:
+    def _call_also(self, number: int, row: rows.MessageRow, session: int, carried: CarriedTexts) -> None:
         """A message was carried over into a session, in which it has a key too: a fork of that session says it again,
-        or has said it."""
-        key, known = row.key, self._carried(row.key)
-        for count in range(1 << 30) if row.alike else ():
-            key = rows.key_of(row.alike, str(count or ""), row.event)
-            if (known := self._carried(key)) in (None, number):
+        or has said it. What stands under a key as another message of the session before is no such fork's."""
+        key = row.key
+        for count in range(1 << 30):
+            if row.alike:
+                key = rows.key_of(row.alike, str(count or ""), row.event)
+            known, there = self._carried(key), self._find(key)
+            is_of_another = known not in (None, number) or (there is not None and carried.has_another(there.n, number))
+            if not (row.alike and is_of_another):
                 break
-        if known is not None:
+        if is_of_another or (there is not None and there.n == number):
             return
-        there = self._find(key)
         if there is not None and (there.session == session or (there.sum, there.size) != (row.sum, row.size)):
             return
         if there is not None:
