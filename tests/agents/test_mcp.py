@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client import stdio
 
 from harken import Session
 from harken.agents import Agent, AgentPool, McpServer
@@ -50,10 +51,10 @@ def served(*command: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
         [sys.executable, *command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        for _ in range(300):
+        for _ in range(1500):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
-            time.sleep(0.1)
+            time.sleep(0.02)
         yield process
     finally:
         process.kill()
@@ -81,23 +82,33 @@ def results(agent: Agent) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
+def a_server_that_does_not_end_is_ended_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package waits for two seconds until it tells a server to end that has not heard that its input has ended."""
+    monkeypatch.setattr(stdio, "PROCESS_TERMINATION_TIMEOUT", 0.5)
+
+
+@pytest.fixture(autouse=True)
 def nothing_is_left_behind() -> Iterator[None]:
     """No thread and no open file stays when a session is closed."""
     before = len(os.listdir("/proc/self/fd"))
     yield
-    for _ in range(50):
+    for _ in range(500):
         left = [one.name for one in threading.enumerate() if one.name.startswith(("harken-mcp", "waitpid"))]
         if not left:
             break
-        time.sleep(0.1)
+        time.sleep(0.01)
     assert [] == left
     assert before >= len(os.listdir("/proc/self/fd"))
 
 
+BOTH = pytest.mark.parametrize("options", [[], ["--package"]], ids=["by hand", "by the package"])
+
+
 class TestAServerOfOurOwn:
-    def test_by_stdio_offers_its_tools_and_answers(self, tmp_path: Path) -> None:
+    @BOTH
+    def test_by_stdio_offers_its_tools_and_answers(self, tmp_path: Path, options: list[str]) -> None:
         parts = {"root": [call("ours__look", what="a tree"), call("ours__write", text="ab", times=2), "Done."]}
-        root, session = open_stage(tmp_path / "log", parts, tools=[ours(tmp_path)])
+        root, session = open_stage(tmp_path / "log", parts, tools=[ours(tmp_path, *options)])
         with session:
             assert "Done." == say(root, "Go.")
 
@@ -106,14 +117,15 @@ class TestAServerOfOurOwn:
             assert ["abab"] == counted(tmp_path, "done")
             (started,) = notices(session)
             assert {"name": "ours", "version": "1.2.3"} == started["says"]
-            assert [OURS, str(tmp_path)] == started["args"]
+            assert [OURS, str(tmp_path), *options] == started["args"]
         assert 1 == len(counted(tmp_path, "started"))
         assert not is_alive(int(counted(tmp_path, "started")[0]))
 
-    def test_by_http_offers_its_tools_and_answers(self, tmp_path: Path) -> None:
+    @BOTH
+    def test_by_http_offers_its_tools_and_answers(self, tmp_path: Path, options: list[str]) -> None:
         port = free_port()
         parts = {"root": [call("ours__look", what="a tree"), call("ours__draw"), "Done."]}
-        with served(OURS, str(tmp_path), "--http", str(port), port=port) as process:
+        with served(OURS, str(tmp_path), *options, "--http", str(port), port=port) as process:
             server = McpServer.http(
                 "ours", f"http://user:pass@127.0.0.1:{port}/mcp?key=1", headers={"Authorization": "Bearer secret"}
             )
@@ -334,14 +346,14 @@ class TestAServerThatEnds:
 
 class TestABadServer:
     @pytest.mark.parametrize(
-        ("mood", "why"), [("dies", "it wrote: no such database"), ("hangs", "within 2"), ("nonsense", "within 2")]
+        ("mood", "why"), [("dies", "it wrote: no such database"), ("hangs", "within 0.5"), ("nonsense", "within 0.5")]
     )
     def test_stops_nothing_else(self, tmp_path: Path, mood: str, why: str) -> None:
         good, bad = tmp_path / "good", tmp_path / "bad"
         good.mkdir()
         bad.mkdir()
         servers = [
-            ours(bad, "--mood", mood, name="bad", start_seconds=30 if mood == "dies" else 2),
+            ours(bad, "--mood", mood, name="bad", start_seconds=30 if mood == "dies" else 0.5),
             ours(good, name="good"),
         ]
         root, session = open_stage(

@@ -1,22 +1,32 @@
 """An MCP server of our own with a handful of tools: `python mcp_tools.py FOLDER` by stdio, with `--http PORT` by HTTP.
 
 What it does it writes into FOLDER, so that a test sees how often each thing was done: `started` has a line for each
-start, `done` one for each effect. `--mood` makes it a bad one.
+start, `done` one for each effect. `--mood` makes it a bad one. It speaks the little of the protocol that its tools need
+by itself, because the `mcp` package takes most of a second to import; `--package` has that package serve them.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import json
 import os
 import signal
 import sys
+import threading
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.types import AudioContent, ImageContent, TextContent, Tool, ToolAnnotations
+NAME, VERSION = "ours", "1.2.3"
+HINTS = {"look": "readOnlyHint", "look_and_die_once": "idempotentHint"}
+"""What the server says of tools that may be called twice."""
+TYPES = {"str": "string", "int": "integer", "float": "number"}
+ODD = ["", "a b", "x\x1b[31m", "x" * 65, "ünder", "dotted.name", "dotted_name", "look", "../../etc", "task\n"]
+"""Names of tools that nobody should take as they are."""
+Block = dict[str, str]
 
 
 def picture() -> bytes:
@@ -36,41 +46,34 @@ def note(folder: Path, name: str, text: str) -> None:
         file.write(text + "\n")
 
 
-def make_server(folder: Path) -> MCPServer:
-    """Three tools that look or do, and some that fail."""
-    server = MCPServer("ours", version="1.2.3")
+def tools_of(folder: Path) -> list[Callable[..., Any]]:
+    """Tools that look or do, and some that fail."""
 
-    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
     def look(what: str) -> str:
         """Look at something."""
         note(folder, "looked", what)
         return f"You see {what}."
 
-    @server.tool()
     def write(text: str, times: int = 1) -> str:
         """Write something down."""
         note(folder, "done", text * times)
         return f"Wrote {text * times}."
 
-    @server.tool(structured_output=False)
-    def draw() -> list[TextContent | ImageContent | AudioContent]:
+    def draw() -> list[Block]:
         """Draw a dot."""
-        data = base64.b64encode(picture()).decode()
         return [
-            TextContent(type="text", text="Here it is:"),
-            ImageContent(type="image", data=data, mime_type="image/png"),
-            TextContent(type="text", text="A dot."),
-            AudioContent(type="audio", data="AAAA", mime_type="audio/wav"),
+            {"type": "text", "text": "Here it is:"},
+            {"type": "image", "data": base64.b64encode(picture()).decode(), "mimeType": "image/png"},
+            {"type": "text", "text": "A dot."},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
         ]
 
-    @server.tool()
     def write_and_die(text: str) -> str:
         """Write something down and die before the answer."""
         note(folder, "done", text)
         os.kill(os.getpid(), signal.SIGKILL)
         return ""
 
-    @server.tool(annotations=ToolAnnotations(idempotent_hint=True))
     def look_and_die_once(what: str) -> str:
         """Die the first time, answer the second."""
         note(folder, "looked", what)
@@ -78,37 +81,139 @@ def make_server(folder: Path) -> MCPServer:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"You see {what}."
 
-    @server.tool()
     def sleep(seconds: float) -> str:
         """Take a while."""
         note(folder, "slept", str(seconds))
         time.sleep(seconds)
         return "Awake."
 
-    @server.tool()
     def fail(why: str) -> str:
         """Fail."""
         raise ValueError(why)
 
-    return server
+    return [look, write, draw, write_and_die, look_and_die_once, sleep, fail]
 
 
-def hostile(server: MCPServer) -> None:
-    """Offer tools that nobody should take as they are."""
-    usual = server.list_tools
-    odd = ["", "a b", "x\x1b[31m", "x" * 65, "ünder", "dotted.name", "dotted_name", "look", "../../etc", "task\n"]
+# -- by hand -----------------------------------------------------------------------------------------------------------
 
-    async def listed() -> list[Tool]:
-        schemas: list[dict[str, object]] = [{"type": "object"}] * len(odd)
-        extra = [Tool(name=name, input_schema=schema) for name, schema in zip(odd, schemas, strict=True)]
-        deep: dict[str, object] = {"type": "object"}
-        for _ in range(60):
-            deep = {"type": "object", "properties": {"a": deep}}
-        extra.append(Tool(name="deep", input_schema=deep))
-        extra.append(Tool(name="wide", description="d" * 1_000_000, input_schema={"type": "object"}))
-        return [*await usual(), *extra]
 
-    server.list_tools = listed  # type: ignore[method-assign]
+def offered(function: Callable[..., Any]) -> dict[str, Any]:
+    """A tool as it is listed."""
+    name = function.__name__
+    given = {key: {"type": TYPES[kind]} for key, kind in function.__annotations__.items() if key != "return"}
+    required = list(given)[: len(given) - len(function.__defaults__ or ())]
+    schema = {"type": "object", "properties": given, "required": required}
+    hints = {HINTS[name]: True} if name in HINTS else {}
+    return {"name": name, "description": function.__doc__, "inputSchema": schema, "annotations": hints}
+
+
+def hostile() -> list[dict[str, Any]]:
+    """Tools that nobody should take as they are."""
+    deep: dict[str, Any] = {"type": "object"}
+    for _ in range(60):
+        deep = {"type": "object", "properties": {"a": deep}}
+    plain = {"type": "object"}
+    return [
+        *({"name": name, "inputSchema": plain} for name in ODD),
+        {"name": "deep", "inputSchema": deep},
+        {"name": "wide", "description": "d" * 1_000_000, "inputSchema": plain},
+    ]
+
+
+class Server:
+    """Answers the requests of a client, wherever they come from."""
+
+    def __init__(self, tools: list[Callable[..., Any]], more: list[dict[str, Any]]) -> None:
+        self.tools = {function.__name__: function for function in tools}
+        self.listed = [*map(offered, tools), *more]
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request."""
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        given = request.get("params", {})
+        match request["method"]:
+            case "initialize":
+                told = {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}}
+                return answer | {"result": told | {"serverInfo": {"name": NAME, "version": VERSION}}}
+            case "ping":
+                return answer | {"result": {}}
+            case "tools/list":
+                return answer | {"result": {"tools": self.listed}}
+            case "tools/call":
+                return answer | {"result": self.call(given["name"], given.get("arguments") or {})}
+        return answer | {"error": {"code": -32601, "message": "Method not found"}}
+
+    def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            said = self.tools[name](**arguments)
+        except Exception as problem:
+            text = f"Error executing tool {name}: {problem}"
+            return {"content": [{"type": "text", "text": text}], "isError": True}
+        return {"content": said if isinstance(said, list) else [{"type": "text", "text": said}]}
+
+
+def serve_stdio(server: Server) -> None:
+    """A line for each message; calls are answered side by side. It ends with its input, once all are answered."""
+    guard = threading.Lock()
+
+    def reply(request: dict[str, Any]) -> None:
+        line = json.dumps(server.answer(request)) + "\n"
+        with guard:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("method") == "tools/call":
+            threading.Thread(target=reply, args=(message,)).start()
+        elif "id" in message:
+            reply(message)
+
+
+def serve_http(server: Server, port: int) -> None:
+    """A POST for each message."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            data = json.dumps(server.answer(message)).encode() if "id" in message else b""
+            self.send_response(200 if data else 202)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+
+
+# -- by the package ----------------------------------------------------------------------------------------------------
+
+
+def serve_by_package(tools: list[Callable[..., Any]], port: int) -> None:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.types import AudioContent, ImageContent, TextContent, ToolAnnotations
+
+    kinds = {"text": TextContent, "image": ImageContent, "audio": AudioContent}
+    server = MCPServer(NAME, version=VERSION)
+    for function in tools:
+        name = function.__name__
+        hints = ToolAnnotations.model_validate({HINTS[name]: True}) if name in HINTS else None
+        if name != "draw":
+            server.tool(annotations=hints)(function)
+
+    @server.tool(structured_output=False)
+    def draw() -> list[Any]:
+        """Draw a dot."""
+        (blocks,) = (function() for function in tools if function.__name__ == "draw")
+        return [kinds[block["type"]].model_validate(block) for block in blocks]
+
+    if port:
+        server.run("streamable-http", host="127.0.0.1", port=port)
+    else:
+        server.run("stdio")
 
 
 def main() -> None:
@@ -117,6 +222,7 @@ def main() -> None:
     parser.add_argument("--http", type=int, default=0)
     parser.add_argument("--mood", default="good")
     parser.add_argument("--deaf", action="store_true", help="go on when the input has ended")
+    parser.add_argument("--package", action="store_true", help="have the `mcp` package serve")
     given = parser.parse_args()
     note(given.folder, "started", str(os.getpid()))
     if given.mood == "dies":
@@ -129,13 +235,15 @@ def main() -> None:
             time.sleep(0.05)
     if given.deaf:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    server = make_server(given.folder)
-    if given.mood == "hostile":
-        hostile(server)
-    if given.http:
-        server.run("streamable-http", host="127.0.0.1", port=given.http)
+    tools = tools_of(given.folder)
+    if given.package:
+        serve_by_package(tools, given.http)
     else:
-        server.run("stdio")
+        server = Server(tools, hostile() if given.mood == "hostile" else [])
+        if given.http:
+            serve_http(server, given.http)
+        else:
+            serve_stdio(server)
     if given.deaf:
         time.sleep(600)
 
