@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.desk import Desk
+from support.forked import Forker
 from support.installing import install
 
 PROJECT = Path(__file__).parent
 
 
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    forker = Forker()
+    yield forker
+    forker.close()
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path, forker: Forker) -> Desk:
     environment = install(PROJECT, tmp_path / "installed")
     (tmp_path / "run").mkdir()
     return Desk(
@@ -26,6 +35,7 @@ def desk(tmp_path: Path) -> Desk:
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
             "LANG": "C.UTF-8",
         },
+        forker,
     )
 
 

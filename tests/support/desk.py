@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from support.forked import Forker
 
 
 @dataclass
@@ -16,18 +17,19 @@ class Desk:
 
     folder: Path
     environment: dict[str, str]
+    forker: Forker
 
     def call(self, *words: str, check: int | None = 0, **more: str) -> str:
         """A program's output; its exit status has to be as expected."""
         done = subprocess.run(
             words, env=self.environment | more, cwd=self.folder, capture_output=True, text=True, timeout=120
         )
-        assert check in (None, done.returncode), f"{words}: {done.stdout}{done.stderr}"
-        self.errors = done.stderr
-        return done.stdout
+        return self._checked(done, check)
 
-    def harken(self, *words: str, **more: Any) -> str:
-        return self.call(sys.executable, "-m", "harken", *words, **more)
+    def harken(self, *words: str, check: int | None = 0, **more: str) -> str:
+        """What the command prints."""
+        done = self.forker.harken(words, self.environment | more, self.folder)
+        return self._checked(done, check)
 
     def lines(self, *words: str, **more: Any) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.harken(*words, "--json", **more).splitlines()]
@@ -39,3 +41,8 @@ class Desk:
     def conversation(self, ref: str) -> list[str]:
         events = self.harken("materialize", ref, "--format", "session-log-v2")
         return [line["content"] for line in map(json.loads, events.splitlines()) if line.get("content")]
+
+    def _checked(self, done: subprocess.CompletedProcess[str], check: int | None) -> str:
+        assert check in (None, done.returncode), f"{done.args}: {done.stdout}{done.stderr}"
+        self.errors = done.stderr
+        return done.stdout
