@@ -89,6 +89,22 @@ def test_a_session_keeps_its_name(store: Path) -> None:
         assert [NAME] == [row.title for row in repo.sessions(claude.session)]
 
 
+@pytest.mark.parametrize("said", [f"I call it {NAME}.", NAME])
+@pytest.mark.parametrize("runtime", ["codex", "pi", "qwen-code"])
+def test_a_session_keeps_a_name_whose_words_are_said_in_it(store: Path, file: Path, said: str, runtime: str) -> None:
+    """A name was left out where its words stand anywhere: in a summary, in an answer."""
+    file.write_text(file.read_text().replace("Counted.", said))
+    with harken.open(store) as repo:
+        list(repo.import_sessions([str(file)]))
+        ready = resume(store, runtime)
+        listed = [str(path) for path in (store.parent / runtime).rglob("session_index.jsonl")]
+        assert listed or runtime != "codex"
+        list(repo.import_sessions([ready.path]))
+        [row] = repo.sessions(ready.session)
+
+    assert NAME == (row.title if not listed else json.loads(Path(listed[0]).read_text())["thread_name"])
+
+
 def test_a_session_without_a_name_gets_none(store: Path, file: Path) -> None:
     file.write_text(file.read_text().replace(NAME, "Count."))
     with harken.open(store) as repo:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.context.refs import owner
 from harken.errors import BadRequest, HarkenError, NotFound
+from harken.events import Event, Prompt
 from harken.events.records import by_record
 from harken.files import make_folder, write_whole
 from harken.formats import Loss, Written
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from harken.context.shortening import Shortening
 
 NATIVE, FIELD, RAW = "1", "2", "4"
+CUT = 80
+"""Titles of so many characters may be cut off; runtimes cut them at different lengths."""
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +78,10 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     home = choose_home(to)
     environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
-    tier, written = _written(store, commit, to, writer, place)
+    tier, written, said = _written(store, commit, to, writer, place)
     row = owner(store, commit)
     source = row.session if row is not None else commit.session_id
-    named_in, line = _name(writer, place, row, written.data)
+    named_in, line = _name(writer, place, row, written.data, said)
     if named_in == place.path:
         written = msgspec.structs.replace(written, data=written.data + line)
     if writer.sign is not None:
@@ -155,8 +158,10 @@ def _environment(to: Destination, home: Path) -> dict[str, str]:
     return environment
 
 
-def _written(store: Store, commit: Commit, to: Destination, writer: ResumeWriter, place: Place) -> tuple[str, Written]:
-    """The tier, the bytes of the new session, and what they could not say."""
+def _written(
+    store: Store, commit: Commit, to: Destination, writer: ResumeWriter, place: Place
+) -> tuple[str, Written, Callable[[], Iterable[Event]]]:
+    """The tier, the bytes of the new session, what they could not say, and what is said in them."""
     runtime = to.runtime
     made = continued(
         store,
@@ -172,7 +177,9 @@ def _written(store: Store, commit: Commit, to: Destination, writer: ResumeWriter
         )
     native = made.tier in (NATIVE, FIELD)
     data = writer.native(made.data, place) if native else made.data
-    return made.tier, Written(data=data, losses=(*made.losses, *(writer.drops(made.data) if native else ())))
+    written = Written(data=data, losses=(*made.losses, *(writer.drops(made.data) if native else ())))
+    reader = formats.get(runtime.format).reader
+    return made.tier, written, lambda: made.events or (reader(made.data) if reader is not None else ())
 
 
 def _teller(commit: Commit, source: str, place: Place, tier: str, records: int) -> Callable[[bytes], Origin]:
@@ -195,13 +202,23 @@ def _records(runtime: Runtime, data: bytes) -> int | None:
     return None if known is None or "read" not in known.can else sum(1 for _ in by_record(known.read(data)))
 
 
-def _name(writer: ResumeWriter, place: Place, row: SessionRow | None, data: bytes) -> tuple[Path, bytes]:
+def _name(
+    writer: ResumeWriter, place: Place, row: SessionRow | None, data: bytes, said: Callable[[], Iterable[Event]]
+) -> tuple[Path, bytes]:
     """The line that gives the session the name it had, and the file it belongs in; no line where that is nothing but
-    words of the conversation, by which every program calls a session anyhow."""
+    the first words of the conversation, by which every program calls a session anyhow."""
     title = row.title if row is not None and writer.name is not None else ""
-    if not title or writer.name is None or msgspec.json.encode(title)[1:-1] in data:
+    if not title or writer.name is None:
         return place.path, b""
-    return writer.name(place, title)
+    is_said = msgspec.json.encode(title)[1:-1] in data
+    return (place.path, b"") if is_said and _is_called_so(title, said()) else writer.name(place, title)
+
+
+def _is_called_so(title: str, said: Iterable[Event]) -> bool:
+    """Whether the title is what somebody said first, or a beginning of it that is as long as titles get."""
+    words = next((event.content for event in said if isinstance(event, Prompt) and event.source == "user"), "")
+    words = " ".join(words.split())
+    return words == title or (len(title) >= CUT and words.startswith(title))
 
 
 def _append(path: Path, line: bytes) -> None:
