@@ -10,6 +10,7 @@ import pytest
 
 from harken import Session
 from harken.agents import Agent, Ask, Call, Hook, HookAgent, Moment, ask_person, make_tool
+from harken.agents.entries import INTERRUPTED
 from harken.errors import BadRequest, Conflict, Waiting
 from support.stage import call, contents, lines, open_stage, say
 
@@ -313,6 +314,36 @@ class TestAHook:
             answer(session, "no")
             assert "Done." == resume(root)
         assert [] == desk.done
+
+    def test_of_whose_verdict_only_the_first_line_was_written_has_the_tool_run_once(self, tmp_path: Path) -> None:
+        """The verdict and that the answer was taken are one write; where it was torn, the tool's effect stays one."""
+        paid: list[int] = []
+
+        async def pay(amount: int) -> str:
+            paid.append(amount)
+            raise asyncio.CancelledError  # as if the process died
+
+        given: dict[str, Any] = {"tools": [pay], "hooks": [self.careful("tool")]}
+        parts = {"root": [call("pay", amount=3), "Done."]}
+        root, session = open_stage(tmp_path / "log", parts, **given)
+        with session, pytest.raises(Waiting):
+            say(root, "Go.")
+        elsewhere(tmp_path / "log", "yes")
+        root, session = open_stage(tmp_path / "log", parts, **given)
+        with session, pytest.raises(asyncio.CancelledError):
+            resume(root)
+        logged = (tmp_path / "log").read_bytes().splitlines(keepends=True)
+        place = next(place for place, line in enumerate(logged) if b'"answer_taken"' in line)
+        (tmp_path / "torn").write_bytes(b"".join(logged[:place]))
+        paid.clear()
+
+        root, session = open_stage(tmp_path / "torn", parts, **given)
+        with session, pytest.raises(asyncio.CancelledError):
+            resume(root)
+        root, session = open_stage(tmp_path / "torn", parts, **given)
+        with session:
+            assert "Done." == resume(root)
+            assert ([3], [INTERRUPTED]) == (paid, contents(root, "tool"))
 
     def test_asks_about_two_calls_at_once(self, tmp_path: Path) -> None:
         both = {"call": [{"tool": "pay", "arguments": {"amount": amount}} for amount in (1, 2)]}

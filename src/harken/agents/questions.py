@@ -100,8 +100,12 @@ def hold(agent: Agent, message_id: str, call_ids: Sequence[str]) -> None:
 
 
 def begin(agent: Agent, message_id: str, call_id: str) -> None:
-    """Log that a call begins that was held back; then it is one like any other."""
-    if (agent.agent_id, message_id, call_id) in agent.session.registry.questions.held:
+    """Log that a call begins that was held back, or that a hook had asked about; then it is one like any other."""
+    questions = agent.session.registry.questions
+    for question in questions.of_call(agent.agent_id, message_id, call_id):
+        if question.hook and question.message_id in questions.answers:
+            agent.session.take_answer(question)  # where a write that was torn has left it out
+    if (agent.agent_id, message_id, call_id) in questions.held:
         agent.session.note_begun(agent.agent_id, message_id, call_id)
 
 
