@@ -22,12 +22,22 @@ from support import fake_runtime
 Steps = list[dict[str, Any]]
 
 
+IMPATIENT = """
+from harken.__main__ import main
+from harken.runtimes import recording
+recording.GIVE_UP_AFTER = 0.5
+main()
+"""
+
+
 @dataclass
 class Bench:
     """A store, a fake runtime on PATH, and `harken` as a user would call it."""
 
     folder: Path
     children: list[subprocess.Popen[str]] = field(default_factory=list)
+    impatient: bool = False
+    """Whether runs wait for the store for a moment only; a test knows that it stays locked."""
 
     @property
     def store(self) -> Path:
@@ -52,7 +62,7 @@ class Bench:
         """Begin `harken run` with the runtime playing these steps."""
         (self.folder / "steps.json").write_text(json.dumps(steps))
         child = subprocess.Popen(
-            [sys.executable, "-m", "harken", "run", *words],
+            [sys.executable, *(["-c", IMPATIENT] if self.impatient else ["-m", "harken"]), "run", *words],
             env=self.environment,
             cwd=self.folder,
             text=True,

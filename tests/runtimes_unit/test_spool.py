@@ -62,7 +62,9 @@ def locked(bench: Bench) -> Iterator[None]:
     """The store, while somebody else is in the middle of a transaction."""
     with harken.open(bench.store) as repo, repo.store.write() as writer:
         writer.put(b"something")
+        bench.impatient = True
         yield
+    bench.impatient = False
 
 
 def spools(bench: Bench) -> list[Path]:
