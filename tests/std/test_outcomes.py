@@ -26,6 +26,8 @@ FAILED = [
     {"result": {"display": "失败: 超时"}},
     {"success": False, "result": {"display": "no"}},
     {"exit_code": 2},
+    {"result": {"status": "failed", "stderr": "no such file"}},
+    {"result": {"exit_code": 1}},
     {"status": "❌ failed"},
 ]
 WORKED = [
@@ -39,6 +41,7 @@ WORKED = [
     {"result": "timeout: 30\nretries: 3"},
     {"result": {"display": "failed: []"}},
     {"result": "done"},
+    {"result": {"exit_code": 0, "error": ""}},
     {"status": "success", "result": "Error: handled"},
 ]
 

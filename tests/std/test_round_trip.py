@@ -580,3 +580,16 @@ def test_two_sub_sessions_of_one_agent_are_two_tasks_also_where_they_overlap(sec
         kind: [one["correlation_id"] for one in again["messages"] if one["message_type"] == kind] for kind in expected
     }
     assert again["messages"] == exported_again(again)["messages"]
+
+
+def test_what_agents_of_a_document_say_is_not_what_a_person_asked_for() -> None:
+    given = multi()
+    del given["user_prompt"]
+    said = {"feedback_type": "guidance", "content": "I am on it."}
+    given["messages"].insert(1, message(2, 31, given["sub_sessions"][0]["agent"], PLANNER, "feedback", said))
+    for number, one in enumerate(given["messages"], 1):
+        one |= {"message_id": f"msg-{number:03}", "sequence_number": number}
+
+    facts = SessionFacts(session="s", title="Two hands", name=given["session_id"])
+
+    assert "user_prompt" not in document_of(events_of(dumps(given)), facts).document.data

@@ -107,3 +107,55 @@ def test_calls_keep_the_categories_that_a_document_gives_them() -> None:
     assert ["planning", "task_management"] == [one["tool_category"] for one in made["tool_calls"][:2]]
     assert "perception" == made["sub_sessions"][2]["tool_calls"][0]["tool_category"]
     assert made == exported(dumps(made), made["session_id"])
+
+
+def with_results() -> Json:
+    """Each of the builder's two sub-sessions says what came of it by its call alone."""
+    given = with_second(200)
+    for name, status in (("tool-002", "success"), ("tool-004", "failed")):
+        task = next(one for one in given["tool_calls"] if one["call_id"] == name)
+        task["output"] = {"status": status, "result": {"display": f"what became of {name}"}}
+    given["messages"] = []
+    for sub in given["sub_sessions"]:
+        del sub["output"], sub["status"]
+    return given
+
+
+def test_a_sub_session_without_output_hands_in_what_came_of_it_alone() -> None:
+    given = with_results()
+
+    first, _, second = exported(dumps(given), given["session_id"])["sub_sessions"]
+
+    assert ["what became of tool-002", "what became of tool-004"] == [
+        sub["output"]["summary"] for sub in (first, second)
+    ]
+    assert [("success", "completed"), ("failed", "failed")] == [
+        (sub["status"], sub["output"]["status"]) for sub in (first, second)
+    ]
+    assert "bell" not in str(first["output"])
+    assert ["src/bell.py"] == [one["path"] for one in second["output"]["changes"]["files_modified"]]
+
+
+@pytest.mark.parametrize("how", ["under another name", "nowhere"])
+def test_a_sub_session_ends_when_it_did_and_not_when_it_began(how: str) -> None:
+    given = with_results()
+    ends = [sub["completed_at"] for sub in given["sub_sessions"]]
+    for sub in given["sub_sessions"]:
+        end = sub.pop("completed_at")
+        sub |= {"ended_at": end} if how == "under another name" else {}
+
+    again = exported(dumps(given), given["session_id"])
+
+    assert ends == [sub["completed_at"].replace(".000000Z", "Z") for sub in again["sub_sessions"]]
+
+
+@pytest.mark.parametrize(("key", "other"), [("sub_session_id", "id"), ("started_at", "start_time")])
+def test_sub_sessions_with_other_names_of_their_fields_stay_apart(key: str, other: str) -> None:
+    given = with_second(200)
+    expected = without_more(exported(dumps(given), given["session_id"])["sub_sessions"])
+    for sub in given["sub_sessions"]:
+        sub[other] = sub.pop(key)
+
+    again = without_more(exported(dumps(given), given["session_id"])["sub_sessions"])
+
+    assert expected == [{name: value for name, value in sub.items() if name != other} for sub in again]

@@ -192,11 +192,11 @@ def _told_outcome(part: object) -> str:
 
 
 def _answered_outcome(output: object) -> str:
-    """How a call went by its answer alone."""
+    """How a call went by its answer alone: a result may have fields that say so, as an output has."""
     if not isinstance(output, dict):
         return _outcome_in(output)
     result = output.get("result")
-    return _outcome_in(text(result, "display") or result)
+    return _told_outcome(result) or _outcome_in(text(result, "display") or result)
 
 
 def _outcome_in(words: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from harken.events import ToolCall
@@ -32,8 +34,9 @@ class ChangedFile(msgspec.Struct, kw_only=True):
 Changed = dict[str, ChangedFile]
 
 
-def changed_files(links: SessionLinks) -> dict[str, Changed]:
-    """Agent id to the files that it changed. A file that anybody has named before was there when it was written."""
+def changed_files(links: SessionLinks, homes: Mapping[int, str]) -> dict[str, Changed]:
+    """Agent id to the files that it changed; of those with several sub-sessions the id of each, which `homes` has by
+    the identity of the calls. A file that anybody has named before was there when it was written."""
     found: dict[str, Changed] = {}
     seen: set[str] = set()
     for event in links.tree.events:
@@ -49,7 +52,7 @@ def changed_files(links: SessionLinks) -> dict[str, Changed]:
             if edit.kind == "write":
                 edit.removed = 0 if is_new else None  # what it wrote over is not told
                 edit.added = edit.added if is_new else None
-            files = found.setdefault(links.agent(event), {})
+            files = found.setdefault(homes.get(id(event)) or links.agent(event), {})
             files.setdefault(edit.path, ChangedFile(is_new=is_new)).add(edit)
             seen.add(edit.path)
         if path := path_in(params):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -166,16 +166,16 @@ class _Export:
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
         self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
-        self.outputs = AgentOutputs(tree, self.told.tasks)
         self.said = AsSaid(tree.said, wrong or frozenset())
         self.status = self.said.status(status_of(tree.main_events))
         self.tree, self.parts = apart(tree)
+        self.outputs = AgentOutputs(tree, self.told.tasks, self.parts)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
         going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
         is_open = self.status == "in_progress"
         self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on)
-        self.asked = user_prompt(self.tree.main_events)
+        self.asked = user_prompt(self.tree.main_events, {event.message_id for event in self._of_others()})
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
 
@@ -223,6 +223,10 @@ class _Export:
         return made, [change.path for change in changes if change.derived and not change.path.startswith("summary")]
 
     # -- the head ------------------------------------------------------------------------------------------------------
+
+    def _of_others(self) -> Iterator[Event]:
+        """What the agents said that are below the main one."""
+        return (event for agent in self.tree.agents.values() for event in agent.events)
 
     def _head(self) -> Json:
         facts, asked = self.facts, self.asked.words
@@ -360,9 +364,11 @@ class _Export:
     def _ended(self, agent: SpawnedAgent) -> int:
         """When its answer came; of one that was given several tasks, the last answer."""
         given = self.told.tasks[agent.agent_id]
-        answered = given.last_answered if len(given.tasks) > 1 and not agent.told else None
+        is_untold = agent.is_part and agent.ended is None
+        answered = given.answered_of(agent) if is_untold or (len(given.tasks) > 1 and not agent.told) else None
         came = answered.answer.time if answered is not None and answered.answer is not None else None
-        return max(time for time in (self._started(agent), agent.ended, came) if time is not None)
+        did = [event.time for event in (*agent.events, agent.result) if event is not None] if is_untold else []
+        return max(time for time in (self._started(agent), agent.ended, came, *did) if time is not None)
 
     def _task_words(self, agent: SpawnedAgent) -> str:
         """What an agent was to do; empty where nobody says."""
@@ -387,10 +393,12 @@ class FirstPrompt(NamedTuple):
     event: Prompt | None
 
 
-def user_prompt(events: Iterable[Event]) -> FirstPrompt:
+def user_prompt(events: Iterable[Event], inside: Container[str] = ()) -> FirstPrompt:
     """The first thing that a person asked for, in words or by a command with words; where none did, what another agent
-    or the program did, else a command that stands for a prompt."""
+    or the program did, else a command that stands for a prompt. What the agents `inside` the session said is none: they
+    answer, or tell how they are."""
     prompts = [event for event in events if isinstance(event, Prompt) and event.content.strip()]
+    prompts = [event for event in prompts if event.substance not in inside]
     commands = {
         id(event): _typed(event.content)
         for event, after in pairwise(prompts)

@@ -107,8 +107,19 @@ class TasksOfAgent(msgspec.Struct, kw_only=True):
         """The last task whose giver got an answer."""
         return next((task for task in reversed(self.tasks) if task.answer is not None), None)
 
+    def answered_of(self, agent: SpawnedAgent) -> GivenTask | None:
+        """The last task whose giver got an answer; of one of the agent's sub-sessions, what that was about."""
+        if not agent.is_part:
+            return self.last_answered
+        return next((task for task in self.tasks if task.call is agent.call and task.answer is not None), None)
+
     def status_of(self, agent: SpawnedAgent) -> Status:
-        """How the agent stands: as its call says, or the last of several tasks."""
+        """How the agent stands: as its call says, or the last of several tasks; of one of its sub-sessions, how that
+        went."""
+        if agent.is_part:
+            own = self.answered_of(agent)
+            has_failed = agent.failed if own is None else own.is_failed
+            return "failed" if has_failed else "success" if own or agent.finished else "in_progress"
         last, answered = self.tasks[-1], self.last_answered
         is_again = len(self.tasks) > 1
         if is_again and last.answer is None and last.last >= 0 and not last.is_at_rest and last.broken_off is None:

@@ -7,10 +7,10 @@ generic output with what is known in its `data`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from harken.events import ToolCall
+from harken.events import Response, ToolCall
 from harken.events.base import clean
 from harken.formats.std.arguments import params_of
 from harken.formats.std.document import Json
@@ -33,8 +33,10 @@ _LARGEST = 1_000_000
 class AgentOutputs:
     """The outputs of the agents of a session."""
 
-    def __init__(self, tree: SessionTree, tasks: dict[str, TasksOfAgent]) -> None:
+    def __init__(self, tree: SessionTree, tasks: dict[str, TasksOfAgent], parts: Iterable[SpawnedAgent] = ()) -> None:
         self._tree, self._tasks = tree, tasks
+        several = (part for part in parts if part.is_part)
+        self._homes = {id(event): part.sub_session_id for part in several for event in part.events}
 
     @cached_property
     def _links(self) -> SessionLinks:
@@ -42,13 +44,13 @@ class AgentOutputs:
 
     @cached_property
     def _changed(self) -> dict[str, Changed]:
-        return changed_files(self._links)
+        return changed_files(self._links, self._homes)
 
     def of(self, agent: SpawnedAgent) -> Json:
         """What an agent handed in: as the document says that it was imported from, else as its work tells."""
         if told := handed_in(agent.events):
             return self._again(agent, told)
-        files = self._changed.get(agent.agent_id, {})
+        files = self._changed.get(agent.sub_session_id if agent.is_part else agent.agent_id, {})
         has_failed = self._tasks[agent.agent_id].status_of(agent) == "failed"
         common = {"status": "failed" if has_failed else "completed", "summary": clean(self._words(agent))}
         if is_reviewer(agent) and not agent.is_hook:
@@ -67,9 +69,11 @@ class AgentOutputs:
 
     def _words(self, agent: SpawnedAgent) -> str:
         """The answer that was heard last; else what the agent said last."""
-        if answered := self._tasks[agent.agent_id].last_answered:
+        if answered := self._tasks[agent.agent_id].answered_of(agent):
             return answered.answer_words
-        return agent.words[-1].content if agent.words else ""
+        said = [event for event in agent.events if isinstance(event, Response)] if agent.is_part else agent.words
+        brought = agent.result.output if agent.is_part and agent.result is not None else ""
+        return said[-1].content if said else brought
 
     def _review(self, agent: SpawnedAgent, common: Json, changes: Json) -> Json:
         task = self._last_review(agent)
@@ -96,7 +100,7 @@ class AgentOutputs:
 
     def _last_review(self, agent: SpawnedAgent) -> GivenTask:
         given = self._tasks[agent.agent_id]
-        return given.last_answered or given.tasks[0]
+        return given.answered_of(agent) or given.tasks[0]
 
     def _verification(self, agent: SpawnedAgent, told: Json) -> Json:
         """What the reviewer says of it in so many fields; else how its commands ended."""

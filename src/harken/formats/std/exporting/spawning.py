@@ -79,6 +79,8 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     """What that calls the first of them, where nothing else is called so."""
     told_tasks: list[str] = []
     """What that calls the tasks of each, under the same condition."""
+    is_part: bool = False
+    """Whether it is one of several sub-sessions that the agent has."""
 
     @property
     def identifier(self) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from harken.events import Event, ToolCall
+from harken.events import Event, Response, ToolCall, ToolResult
 from harken.formats.std.document import Json
-from harken.formats.std.parts import instant, text, values
+from harken.formats.std.parts import instant, over, text, values
 
 from .spawning import SessionTree, SpawnedAgent
 
@@ -34,10 +34,10 @@ def by_sub_session(agent: SpawnedAgent) -> dict[str, list[Event]]:
 def apart(tree: SessionTree) -> tuple[SessionTree, list[SpawnedAgent]]:
     """What is written as a sub-session each, in the order of the document: an agent, or one of the several that the
     document has of it. The tree has these as what calls have made."""
-    calls = _calls_by_id(tree)
+    calls, stands = _calls_by_id(tree), _places(tree)
     making, found = dict(tree.making), list[SpawnedAgent]()
     for agent in tree.agents.values():
-        parts = _parts(agent, calls, tree)
+        parts = [_settled(part, stands) for part in _parts(agent, calls, tree)]
         for part in parts:
             making[id(part.call)] = [part]
         found += parts or [agent]
@@ -54,6 +54,28 @@ def _calls_by_id(tree: SessionTree) -> dict[str, ToolCall | None]:
         if isinstance(event, ToolCall):
             found[event.id] = None if event.id in found else event
     return found
+
+
+def _places(tree: SessionTree) -> dict[object, tuple[int, Event]]:
+    """Where each event of a session of a document stands, by its identity, and by its call what answered that."""
+    found: dict[object, tuple[int, Event]] = {}
+    for place, event in enumerate(tree.events if tree.said else ()):
+        found[id(event)] = (place, event)
+        if isinstance(event, ToolResult) and event.id:
+            found[event.agent_id, event.id] = (place, event)
+    return found
+
+
+def _settled(part: SpawnedAgent, places: dict[object, tuple[int, Event]]) -> SpawnedAgent:
+    """How one of several sub-sessions ended, as far as what answered its call tells: it may have launched it only."""
+    assert part.call is not None
+    place, result = places.get((part.call.agent_id, part.call.id), (-1, None))
+    last = max((places[id(event)][0] for event in part.events if id(event) in places), default=-1)
+    if isinstance(result, ToolResult) and (result.is_error or last < place):
+        part.result, part.finished, part.failed = result, True, result.is_error
+    else:
+        part.result, part.finished, part.failed = None, any(isinstance(one, Response) for one in part.events), False
+    return part
 
 
 def _parts(agent: SpawnedAgent, calls: dict[str, ToolCall | None], tree: SessionTree) -> list[SpawnedAgent]:
@@ -80,8 +102,9 @@ def _part(agent: SpawnedAgent, sub: Json, call: ToolCall, task: str, events: lis
         is_call_told=True,
         events=events,
         started=instant(sub, "started_at"),
-        ended=instant(sub, "completed_at"),
+        ended=over(sub),
         told=[sub],
         told_id=text(sub, "sub_session_id"),
         told_tasks=[task],
+        is_part=True,
     )

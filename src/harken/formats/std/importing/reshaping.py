@@ -21,7 +21,7 @@ from harken.formats.std.spellings import known_time, plain_key
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
 _TEXTS = ("user_prompt", "task_title", "task_description")
-_OF_SUB = ("agent", "triggered_by_call_id")
+_OF_SUB = ("sub_session_id", "agent", "triggered_by_call_id", "started_at")
 _AGENTS = ("from_agent", "to_agent")
 _OF_MESSAGE = frozenset({*_AGENTS, "message_type"})
 _TOLD = 5
