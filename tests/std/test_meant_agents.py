@@ -172,3 +172,54 @@ def test_a_word_for_everybody_is_no_agent_in_a_drawing() -> None:
     document["messages"].append(message(5, 200, PLANNER, {"agent_id": "all"}, "feedback", {"content": "Well done."}))
 
     assert ["lead", "builder", "checker"] == [agent.agent_id for agent in drawing(parse_session(document)).agents]
+
+
+NAMES = {"lead": "Ada", "builder": "Alice", "builder-2": "Bob", "checker": "Rita"}
+
+
+def by_name(value: Any) -> Any:
+    """A document in which agents have names and roles, and no ids."""
+    if isinstance(value, list):
+        return [by_name(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"agent_id", "agent_type"}:
+        return {"name": NAMES[value["agent_id"]], "role": value["agent_type"]}
+    return {key: by_name(one) for key, one in value.items() if key != "summary"}
+
+
+def test_agents_that_have_only_names_and_roles_are_told_apart_by_their_names() -> None:
+    document = by_name(two_builders())
+    data = json.dumps(document).encode()
+    expected = ["Ada", "Alice", "Bob", "Rita"]
+
+    answer = repair(data)
+
+    assert answer.is_valid
+    assert {"Alice", "Bob", "Rita"} == {sub["agent"]["agent_id"] for sub in json.loads(answer.data)["sub_sessions"]}
+    assert expected == sorted({event.agent_id for event in events_of(data) if isinstance(event, AgentCreated)})
+    assert expected == sorted(agent.agent_id for agent in drawing(parse_session(document)).agents)
+    assert {"Alice", "Bob", "Rita"} == side_chains(data).keys()
+
+
+def test_a_name_means_the_agent_that_is_called_so() -> None:
+    document = two_builders()
+    for one in document["collaboration"]["participants"]:
+        one["name"] = NAMES[one["agent_id"]]
+    for sub in document["sub_sessions"]:
+        sub["agent"] = {"name": NAMES[sub["agent"]["agent_id"]], "role": sub["agent"]["agent_type"]}
+    data = json.dumps(document).encode()
+
+    assert TEAM == sorted({event.agent_id for event in events_of(data) if isinstance(event, AgentCreated)})
+    assert TEAM == sorted(
+        {"lead"} | {sub["agent"]["agent_id"] for sub in json.loads(repair(data).data)["sub_sessions"]}
+    )
+
+
+def test_a_name_beside_the_type_of_an_agent_that_is_known_by_its_id_is_no_id() -> None:
+    document = two_builders()
+    document["collaboration"]["participants"][1] = {"name": "The Reviewer", "role": "reviewer"}
+
+    created = [event for event in events_of(json.dumps(document).encode()) if isinstance(event, AgentCreated)]
+
+    assert TEAM == sorted(event.agent_id for event in created)

@@ -4,6 +4,10 @@ twice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
 from .document import Json
 from .parts import (
     agent_kind,
@@ -75,3 +79,66 @@ class _Meant:
 
 def _said(agent: Json) -> str:
     return text(agent, "id") or text(agent, "agent")
+
+
+# -- names in place of ids ---------------------------------------------------------------------------------------------
+
+
+def names_as_ids(data: Json) -> dict[str, str]:
+    """The names under which agents are told without an id, each with the id that is meant: that of the only agent which
+    is called so, else the name itself, where no agent of its type has an id."""
+    told = list(_all_agents(data))
+    unnamed = {name: agent_kind(one) for one in told if not _own(one) and (name := _given_name(one))}
+    if not unnamed:
+        return {}
+    known: dict[str, set[str]] = {}
+    for one in told:
+        if own := _own(one):
+            known.setdefault(text(one, "name"), set()).add(own)
+    with_ids = {agent_kind(one) for one in told if _own(one)}
+    found = {name: next(iter(known[name])) for name in unnamed if len(known.get(name, ())) == 1}
+    return found | {name: name for name, kind in unnamed.items() if name not in known and kind not in with_ids}
+
+
+def with_names_as_ids(data: Json) -> Json:
+    """The document, those agents with their ids; itself where all have one."""
+    if not (names := names_as_ids(data)):
+        return data
+
+    def meant(agent: Any) -> Any:
+        if not isinstance(agent, dict) or _own(agent) or (name := _given_name(agent)) not in names:
+            return agent
+        return {**agent, "agent_type": agent_kind(agent), "agent_id": names[name]}
+
+    def inside(holder: Any, keys: tuple[str, ...]) -> Any:
+        return {**holder, **{key: meant(holder[key]) for key in keys if key in holder}}
+
+    def each(listed: Any, change: Callable[[Any], Any]) -> Any:
+        return [change(one) if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else listed
+
+    made = {**data}
+    if isinstance(team := data.get("collaboration"), dict):
+        made["collaboration"] = inside(team, ("orchestrator",))
+        if "participants" in team:
+            made["collaboration"]["participants"] = each(team["participants"], meant)
+    for key, sides in (("sub_sessions", ("agent",)), ("messages", _SIDES)):
+        if key in data:
+            made[key] = each(data[key], partial(inside, keys=sides))
+    return made
+
+
+def _all_agents(data: Json) -> Iterator[Json]:
+    team = inner(data, "collaboration")
+    yield from (inner(team, "orchestrator"), *values(team.get("participants")))
+    yield from (inner(sub, "agent") for sub in values(data.get("sub_sessions")))
+    yield from (inner(message, key) for message in values(data.get("messages")) for key in _SIDES)
+
+
+def _own(agent: Json) -> str:
+    return text(agent, "agent_id") or _said(agent)
+
+
+def _given_name(agent: Json) -> str:
+    """What an agent is called beside its type; where nothing else is one, the name is that."""
+    name = text(agent, "name")
+    return name if name and agent_kind(agent) != name else ""

@@ -10,6 +10,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import EVERYBODY
+from harken.formats.std.meant_agents import names_as_ids
 from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
@@ -202,6 +203,9 @@ def agent_id(spot: Spot) -> bool:
         return False
     if spot.take(("id", "agent"), str):
         return True
+    names = spot.doc.once("names as ids", lambda: names_as_ids(spot.doc.data))
+    if (name := names.get(text(spot.holder, "name"), "")) and agent_kind(spot.holder) != text(spot.holder, "name"):
+        return spot.put(name, "as `name` says", derived=True)
     listed = inner(spot.doc.data, "collaboration").get("participants")
     listed = listed if isinstance(listed, list) else []
     if spot.path.startswith("collaboration.participants"):
