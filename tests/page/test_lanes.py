@@ -148,3 +148,13 @@ def test_agents_without_a_lane_are_told_with_what_they_cost(browser: Browser, tm
             expect(page.locator(".agents-sum")).not_to_contain_text("alone")
     finally:
         served.stop()
+
+
+def test_sub_agents_without_a_lane_count_below_the_lanes_as_everywhere(visit: Visit, sessions: dict[str, str]) -> None:
+    page = opened(visit, f"/s/{sessions['resource_hook']}?v=lanes")
+    expect(page.locator(".lane-label")).to_have_count(2)
+    expect(page.locator(".lanes-foot")).to_contain_text("Sub-agents4, 1 with a lane")
+    visit.open("/sessions")
+    row = page.locator(f"a[href*='{sessions['resource_hook']}']").first
+    row.wait_for()
+    expect(page.get_by_text("4 agents").first).to_be_visible()

@@ -145,3 +145,47 @@ def test_a_page_whose_token_was_revoked_says_so_by_itself_and_how_to_sign_in_aga
             tab.locator(".row-frame").first.wait_for()
         assert "token" not in page.url
         context.close()
+
+
+def test_a_part_that_the_server_has_no_more_since_an_upgrade_asks_to_load_the_page_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with small_store(tmp_path) as repo, serving(repo) as service:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{service.url}#token={token(service)}")
+        page.locator("header.top").wait_for()
+        page.goto(f"{service.url}s/s", wait_until="commit")
+        page.locator(".row-frame").first.wait_for()
+        page.route("**/part-*.js", lambda route: route.fulfill(status=404))
+        page.keyboard.press("c")
+        expect(page.get_by_role("dialog")).to_contain_text("This page has to be loaded again")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.keyboard.press("2")
+        expect(page.locator("#main")).to_contain_text("the server may have another version")
+        page.unroute("**/part-*.js")
+        page.get_by_role("button", name="Load it again").click()
+        expect(page.locator("#main")).not_to_contain_text("loaded again")
+        assert page.url.endswith("/s/s?v=flow")
+        page.locator(".row-frame, .flow, .state").first.wait_for()
+        context.close()
+
+
+def test_a_store_that_another_was_put_in_the_place_of_is_told_of_on_pages_that_are_open(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with small_store(tmp_path) as repo, serving(repo) as service:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{service.url}#token={token(service)}")
+        page.locator("header.top").wait_for()
+        page.goto(f"{service.url}s/s")
+        page.locator(".row-frame").first.wait_for()
+        with harken.open(tmp_path / "other.db"):
+            pass
+        (tmp_path / "store.db").rename(tmp_path / "before.db")
+        (tmp_path / "other.db").rename(tmp_path / "store.db")
+        expect(page.locator(".banner")).to_contain_text("another was put in its place", timeout=20_000)
+        expect(page.locator(".row-frame").first).to_be_visible()
+        context.close()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from support.service import serving, small_store, token
+
 from .conftest import Served, Visit, visiting
 
 pytestmark = pytest.mark.page
@@ -104,3 +106,26 @@ def test_a_model_that_two_programs_spell_differently_is_one_row_of_the_stats(vis
     expect(row.locator("a")).to_have_text("sonnet 4.5")
     expect(row.locator("a")).to_have_attribute("href", re.compile("4.5.*20250929"))
     page.unroute_all(behavior="wait")
+
+
+def test_stats_call_no_store_empty_that_has_sessions(browser: Browser, tmp_path: Path) -> None:
+    with small_store(tmp_path) as repo, serving(repo) as service:
+        context = browser.new_context()
+        page = context.new_page()
+        lack = {"stale": 3}
+
+        def uncounted(route: Route) -> None:
+            told = [json.loads(line) for line in route.fetch().text().splitlines()]
+            for one in told:
+                if "hours" in one:
+                    one |= {"requests": 0, "calls": 0} | lack
+            route.fulfill(body="".join(json.dumps(one) + "\n" for one in told), content_type="application/x-ndjson")
+
+        page.route("**/api/v1/usage", uncounted)
+        page.goto(f"{service.url}stats#token={token(service)}")
+        expect(page.locator("#main")).to_contain_text("Nothing is counted yet")
+        lack.clear()
+        expect(page.locator("#main")).to_contain_text("Nothing was counted here", timeout=20_000)
+        expect(page.locator("#main")).to_contain_text("In none of 1 session was a tool called")
+        page.unroute("**/api/v1/usage")
+        context.close()

@@ -9,7 +9,7 @@ import { Icon, Sign } from "./marks.js";
 import { Help } from "./help.js";
 import { Palette } from "./palette.js";
 import { pageArrived, stylesRead } from "./arrival.js";
-import { askGrants, followFeed, grants, indexing, readFirstAnswers, signIn, trouble } from "./server.js";
+import { askGrants, followFeed, grants, indexing, readFirstAnswers, signIn, silence, trouble } from "./server.js";
 import { Command, Loading, State, Toast } from "./states.js";
 import { nextTheme } from "./theme.js";
 import { followRunning, running } from "./running.js";
@@ -80,8 +80,9 @@ function Trouble() {
   return html`<div class="banner" role="status"><b>The server does not answer.</b> What you see may be old. Start it again with <code>harken serve</code>; the page goes on by itself.</div>`;
 }
 
-/** Why numbers and lists are not complete yet. */
+/** Why what is shown is old, or not complete yet. */
 function Indexing() {
+  if (silence.value) return html`<div class="banner" role="status"><b>What you see may be old:</b> ${shown(silence.value.message)}. ${shown(silence.value.hint)}.</div>`;
   const { behind, stale, told, damaged, problem } = indexing.value;
   if (problem || damaged) {
     const what = problem ? `The index cannot follow the store: ${shown(problem)}.` : `${plural(damaged, "part")} of the store cannot be read.`;

@@ -175,6 +175,9 @@ export async function askGrants() {
 
 // -- the feed: what changed in the store ----------------------------------------------------------------------------
 
+/** Why no news come from a server that is there, as it says itself: the file of the store is another one, say. */
+export const silence = signal(null);
+
 const hearers = new Set();
 let last = "";
 
@@ -192,11 +195,20 @@ function tell(changes) {
 export function followFeed() {
   if (local || !("EventSource" in window)) return;
   const others = "BroadcastChannel" in window ? new BroadcastChannel("harken-feed") : null;
-  if (others) others.onmessage = ({ data }) => (data.changes ? tell(data.changes) : (trouble.value = data.trouble));
+  if (others) others.onmessage = ({ data }) => {
+    if (data.changes) tell(data.changes);
+    else if ("silence" in data) silence.value = data.silence;
+    else trouble.value = data.trouble;
+  };
   const set = (value) => {
     if (value && trouble.value === "login") return;
     trouble.value = value;
     others?.postMessage({ trouble: value });
+  };
+  const fallSilent = (problem) => {
+    if (!problem && !silence.value) return;
+    silence.value = problem;
+    others?.postMessage({ silence: problem });
   };
   const listen = () =>
     new Promise(() => {
@@ -209,9 +221,14 @@ export function followFeed() {
         source.onmessage = (event) => {
           last = event.lastEventId || last;
           const changes = JSON.parse(event.data).changes || [];
+          fallSilent(null);
           tell(changes);
           others?.postMessage({ changes });
         };
+        source.addEventListener("end", (event) => {
+          const { error } = JSON.parse(event.data);
+          if (error.code !== "not_signed_in") fallSilent(error); // who is signed out is told by all of the page
+        });
         source.onerror = () => {
           // A feed also ends while its server is there, and when the token that follows it is worth nothing any more.
           askGrants().then((found) => found && set(found));

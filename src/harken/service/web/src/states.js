@@ -11,6 +11,7 @@ export const Loading = ({ what = "" }) =>
   html`<section class="state loading" aria-busy="true" aria-label=${"Loading " + what}>${[62, 88, 74, 40, 80].map((width) => html`<i style=${{ width: width + "%" }}></i>`)}</section>`;
 
 export function Problem({ problem, again }) {
+  if (problem.code === "old") return html`<${State} title="This page has to be loaded again" actions=${html`<button class="button" onClick=${() => location.reload()}>Load it again</button>`}><p>${problem.message}.</p><p class="dim">${problem.hint}.</p><//>`;
   const title = problem.code === "not_found" ? "There is no such thing here" : problem.code === "gone" ? "The server does not answer" : problem.code === "login" ? "This page is not signed in" : "That did not work";
   return html`<${State} title=${title} actions=${again ? html`<button class="button" onClick=${again}>Try again</button><a class="button quiet" href="/">Home</a>` : html`<a class="button" href="/">Home</a>`}>
     <p>${problem.message}</p>${problem.hint ? html`<p class="dim">${problem.hint}</p>` : null}

@@ -16,7 +16,7 @@ export function LanePanel({ page, part, selected, order, choose }) {
   return html`<section class="lanes-foot" aria-label="What is selected">
     ${selected ? html`<${Selected} key=${selected.lane.agent} page=${page} selected=${selected} order=${order} close=${() => choose(null)} />` : html`<div class="lanes-hint dim sm"><p>Click a bar to see what was done. <kbd>.</kbd> <kbd>,</kbd> next and previous, <kbd>h</kbd> <kbd>l</kbd> agent, <kbd>e</kbd> next failure, <kbd>+</kbd> <kbd>-</kbd> zoom, <kbd>f</kbd> all of it.</p></div>`}
     <${Spent} lanes=${selected ? [selected.lane] : part.lanes} name=${selected && part.lanes.length > 1 ? laneName(selected.lane) : ""} />
-    <${Delegation} part=${part} />
+    <${Delegation} part=${part} made=${Math.max(0, (page.agents || []).length - 1)} />
   </section>`;
 }
 
@@ -51,13 +51,16 @@ function Spent({ lanes, name }) {
     ${all ? null : html`<p class="dim sm">Nothing took time here.</p>`}</div>`;
 }
 
-function Delegation({ part }) {
+/** `made`: how many sub-agents the session has; one of whom no record has a time has no lane. */
+function Delegation({ part, made }) {
   const below = part.lanes.filter((lane) => lane.parent !== null);
   const failed = part.lanes.reduce((sum, lane) => sum + lane.failed, 0);
   const calls = part.lanes.reduce((sum, lane) => sum + lane.calls, 0);
   const longest = below.filter((lane) => lane.told && lane.returned).sort((a, b) => b.returned[0] - b.told[0] - (a.returned[0] - a.told[0]))[0];
-  return html`<div><h2>${below.length ? "Delegation" : "In this window"}</h2><dl class="pairs">
-    ${below.length ? html`<dt>Sub-agents</dt><dd>${count(below.length)}</dd><dt>At work at once</dt><dd>up to ${count(part.at_once)}</dd><dt>Saved by working at once</dt><dd>${seconds(part.saved_us)}</dd>` : null}
+  const all = Math.max(below.length, made);
+  return html`<div><h2>${all ? "Delegation" : "In this window"}</h2><dl class="pairs">
+    ${all ? html`<dt>Sub-agents</dt><dd>${count(all)}${below.length < all ? `, ${count(below.length)} with a lane` : ""}</dd>` : null}
+    ${below.length ? html`<dt>At work at once</dt><dd>up to ${count(part.at_once)}</dd><dt>Saved by working at once</dt><dd>${seconds(part.saved_us)}</dd>` : null}
     ${longest ? html`<dt>Longest errand</dt><dd class="cut">${shown(laneName(longest))}, ${seconds(longest.returned[0] - longest.told[0])}</dd>` : null}
     <dt>At work</dt><dd>${seconds(part.busy_us)}</dd>
     <dt>Failed calls</dt><dd class=${failed ? "alert" : ""}>${count(failed)} of ${count(calls)}</dd>

@@ -1,6 +1,7 @@
 // A session: its head, and one of the views of it.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, exported, go, sessionAddress, setParams } from "../address.js";
+import { Dialog } from "../dialog.js";
 import { useDrawn } from "../drawing.js";
 import { html } from "../html.js";
 import { useKeys } from "../keys.js";
@@ -18,7 +19,7 @@ const Flow = lazily(() => import("./flow.js").then((view) => view.Flow), inside)
 const Lanes = lazily(() => import("./lanes.js").then((view) => view.Lanes), inside);
 const Raw = lazily(() => import("./raw.js").then((view) => view.Raw), inside);
 const SessionCommits = lazily(() => import("./commits.js").then((view) => view.SessionCommits), inside);
-const Continue = lazily(() => import("./continue.js").then((view) => view.Continue), () => null);
+const Continue = lazily(() => import("./continue.js").then((view) => view.Continue), (content, { close }) => html`<${Dialog} label="Continue from here" close=${close}>${content}<//>`);
 
 /** name in the address, words, view, the view needs a server */
 export const VIEWS = [

@@ -208,7 +208,7 @@ function Filters({ facets, wanted, id }) {
     <h2>Program</h2><ul>${Object.entries(facets?.runtimes || {}).map(([name, n]) => link({ runtime: wanted.runtime === name ? null : name }, wanted.runtime === name, html`<${RuntimeMark} runtime=${name} />`, n))}</ul>
     <h2>Has</h2><ul>${Object.entries(HAS).map(([name, [mark, label]]) => {
       const on = inUse.includes(name);
-      return link({ has: on ? without(params, name) : [...inUse, name].join(",") }, on, `${mark ? mark + " " : ""}${label}`, facets?.has?.[name] ?? 0);
+      return link({ has: on ? without(params, name) : [...inUse, name].join(",") }, on, `${mark ? mark + " " : ""}${label}`, facets ? (facets.has?.[name] ?? 0) : undefined);
     })}</ul>
   </nav>`;
 }

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { address, setParams, withParams } from "../address.js";
 import { html } from "../html.js";
 import { Icon } from "../marks.js";
-import { askMany } from "../server.js";
+import { askMany, lackOf } from "../server.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { count, few, modelName, money, pathEnd, plural, shown } from "../words.js";
 import { EmptyStore } from "./empty.js";
@@ -49,7 +49,7 @@ export function Stats() {
         : !told
           ? html`<${Loading} what="numbers" />`
           : !told.total?.requests && !told.total?.calls
-            ? html`<${NoNumbers} wider=${wider} project=${project} />`
+            ? html`<${NoNumbers} wider=${wider} project=${project} lack=${lackOf(told.total)} />`
             : html`<${Sentence} told=${told} words=${words} project=${project} wider=${wider} />
                 <div class="cards">
                   ${told.total.requests
@@ -81,8 +81,13 @@ function StatsTools({ words, project, projects, told }) {
   </div>`;
 }
 
-function NoNumbers({ wider, project }) {
-  if (wider && !project) return html`<${EmptyStore} />`;
+function NoNumbers({ wider, project, lack }) {
+  const [listed, problem, again] = useAnswer("sessions_page", { count: 1 });
+  if (lack) return html`<${State} title="Nothing is counted yet"><p>The numbers are still being made. This page goes on by itself.</p><//>`;
+  if (problem && !listed) return html`<${Problem} problem=${problem} again=${again} />`;
+  if (!listed) return html`<${Loading} what="numbers" />`;
+  if (!listed.total) return html`<${EmptyStore} />`;
+  if (wider && !project) return html`<${State} title="Nothing was counted here" actions=${html`<a class="button" href="/sessions">Sessions</a>`}><p>In none of ${plural(listed.total, "session")} was a tool called, and nobody counted the tokens that models used.</p><//>`;
   return html`<${State} title="Nothing was counted here" actions=${html`<a class="button" href="/stats?since=all">All time, all projects</a>`}><p>No model was asked and no tool was called in this window${project ? html` in <b>${shown(pathEnd(project, 2))}</b>` : null}. A wider one may have something.</p><//>`;
 }
 

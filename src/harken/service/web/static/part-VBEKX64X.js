@@ -1,1 +1,0 @@
-import{a,b}from"./part-M6WZR6NG.js";import"./part-RFTYFNZ7.js";import"./part-NNWJSWUN.js";import"./part-2DP2GNC3.js";import"./part-JMDYJRH5.js";import"./part-IOVDCP35.js";import"./part-5PFPZHDB.js";export{a as Home,b as roundMoney};
