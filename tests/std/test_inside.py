@@ -135,3 +135,24 @@ def test_two_messages_with_one_id_stay_where_somebody_replies_to_one_of_them() -
     answer = mended(document)
 
     assert ["duplicate-id"] == [one.rule for one in answer.findings if one.level == "error"]
+
+
+@pytest.mark.parametrize("name", ["agents", "workers"])
+def test_agents_with_calls_of_their_own_are_not_one_that_played_all_roles(name: str) -> None:
+    given = multi()
+    given["tool_calls"] = [one for one in given["tool_calls"] if one["tool_name"] != "Task"]
+    given[name] = [
+        {
+            "agent_id": sub["agent"]["agent_id"],
+            "agent_type": sub["agent"]["agent_type"],
+            "tool_calls": sub["tool_calls"],
+        }
+        for sub in given.pop("sub_sessions")
+    ]
+
+    made = json.loads(repair(json.dumps(given).encode()).data)
+
+    assert "multi_agent" == made["collaboration"]["mode"]
+    assert ["b-001", "c-001"] == [call["call_id"] for sub in made["sub_sessions"] for call in sub["tool_calls"]]
+    calls = {event.id: event.agent_id for event in events_of(json.dumps(given).encode()) if isinstance(event, ToolCall)}
+    assert ("builder", "checker") == (calls["b-001"], calls["c-001"])

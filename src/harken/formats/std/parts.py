@@ -136,7 +136,15 @@ def calls_elsewhere(part: Json) -> str:
     return ""
 
 
-SUB_NAMES = ("sub_agents", "subagents", "sub_agent_sessions", "subagent_sessions", "agent_sessions")
+SUB_NAMES = (
+    "sub_agents",
+    "subagents",
+    "sub_agent_sessions",
+    "subagent_sessions",
+    "agent_sessions",
+    "agents",
+    "workers",
+)
 """Other names of `sub_sessions`."""
 SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})
 """What a sub-session has, one of them at least; whoever has only an id and a type is named there."""
