@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.agents.entries import INTERRUPTED, for_model, is_pending, open_calls, results_by_call, turn_groups
+from harken import Session, load_session
+from harken.agents.entries import (
+    INTERRUPTED,
+    for_model,
+    is_pending,
+    open_calls,
+    results_by_call,
+    steps,
+    turn_groups,
+    unheeded,
+)
+from harken.agents.opening import opening
+from harken.events import AgentCreated, Event, Prompt, ToolCall, ToolResult
 
 
 def user(content: str = "hello", **more: Any) -> dict[str, Any]:
@@ -126,3 +139,31 @@ class TestWhereATurnStands:
 
     def test_nothing_is_open_behind_an_utterance(self) -> None:
         assert open_calls([acted("old"), said()]) is None
+
+
+def test_messages_that_were_sent_back_together_are_told_apart(tmp_path: Path) -> None:
+    """A user's message of Anthropic's has all results, and words beside them: one entry, several messages."""
+    path = tmp_path / "log.jsonl"
+    calls = [ToolCall(id=name, name="f", input=b"{}", message_id="m2", index=at) for at, name in enumerate("ab")]
+    back: list[Event] = [
+        ToolResult(id=name, output=name * 2, message_id="m3", index=at) for at, name in enumerate("ab")
+    ]
+    words: list[Event] = [Prompt(content="and hurry", message_id="m3", index=2)]
+    with Session(path) as session:
+        session.append([AgentCreated(message_id="m0", agent_id="agent_001", role="root")])
+        told = [Prompt(content="hello", message_id="m1"), *calls, *back, *words]
+        session.append([event.replace(agent_id="agent_001") for event in told])
+        given = session.transcript("agent_001")
+    assert [("tool", "aa"), ("tool", "bb"), ("user", "and hurry")] == [(m["role"], m["content"]) for m in given[2:]]
+
+    root, session = load_session(path, readonly=True)
+    with session:
+        entries = root.transcript
+        assert ["m1", "m2", "m3"] == [entry["message_id"] for entry in entries]  # which is what an edit counts
+        shown = [(message["role"], message["content"]) for message in for_model(entries)]
+        assert [("user", "hello"), ("assistant", None), ("tool", "aa"), ("tool", "bb"), ("user", "and hurry")] == shown
+        assert shown == [(m["role"], m["content"]) for m in for_model(opening(session, None, entries))]
+    assert [(0, 3)] == turn_groups(entries)
+    assert [0, 1, 3] == steps(entries)
+    assert None is open_calls(entries)
+    assert ["and hurry"] == [entry["content"] for entry in unheeded(entries)]

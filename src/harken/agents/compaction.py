@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from harken.errors import ModelFailed
 from harken.events.edits import SUMMARY
+from harken.log import messages_of
 
 from .entries import Entry, call_arguments, call_name, calls_of, for_model, steps, turn_groups
 from .models import Message, ModelError, Reply, Request
@@ -202,7 +203,7 @@ def _unsummed(part: list[Entry]) -> str:
 def _shown(entry: Entry, most: int) -> str:
     """An entry in one short piece."""
     calls = "; ".join(f"{call_name(call)}({call_arguments(call)})" for call in calls_of(entry))
-    text = str(entry.get("content") or "") or calls
+    text = "\n".join(str(message.get("content") or "") for message in messages_of(entry)) or calls
     half = most // 2
     shortened = text if len(text) <= most else f"{text[:half]} […] {text[-half:]}"
     return f"{entry.get('role')}: {shortened}"

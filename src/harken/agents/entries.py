@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harken.errors import BadRequest
 from harken.events.base import is_name
 from harken.events.edits import SUMMARY
+from harken.log import SeveralMessages, messages_of
 
 from .pictures import of_results
 
@@ -58,7 +59,7 @@ def as_entry(line: Entry) -> Entry:
     """A line of the log as an entry of a transcript: the message, its id and its links."""
     entry = {key: value for key, value in line.items() if key not in OF_THE_RECORD}
     entry["message_id"] = str(entry.get("message_id") or "")
-    return entry
+    return SeveralMessages.of(entry, *map(as_entry, line.more)) if isinstance(line, SeveralMessages) else entry
 
 
 def calls_of(entry: Entry) -> list[Entry]:
@@ -117,9 +118,10 @@ def results_by_call(entries: Sequence[Entry]) -> dict[tuple[int, str], list[Entr
     for place, entry in enumerate(entries):
         for call in calls_of(entry):
             asked[call["id"]] = place
-        call_id = _call_id(entry.get("tool_call_id"))
-        if entry.get("role") == "tool" and call_id in asked:
-            found.setdefault((asked[call_id], call_id), []).append(entry)
+        for message in messages_of(entry):
+            call_id = _call_id(message.get("tool_call_id"))
+            if message.get("role") == "tool" and call_id in asked:
+                found.setdefault((asked[call_id], call_id), []).append(message)
     return found
 
 
@@ -143,7 +145,7 @@ def for_model(entries: Sequence[Entry], *, unanswered: str | None = INTERRUPTED)
     """
     results = results_by_call(entries)
     shown: list[Entry] = []
-    for place, entry in enumerate(entries):
+    for place, entry in ((place, message) for place, one in enumerate(entries) for message in messages_of(one)):
         role, content = entry.get("role"), entry.get("content")
         calls = calls_of(entry)
         if role in ("system", "user") or (role == "assistant" and not calls):
@@ -208,8 +210,7 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
     for entry in reversed(entries):
         if entry.get("role") == "assistant" or entry.get("origin") == SUMMARY:
             break
-        if entry.get("role") == "user":
-            told.append(entry)
+        told += [message for message in reversed(messages_of(entry)) if message.get("role") == "user"]
     return told[::-1]
 
 
@@ -253,8 +254,10 @@ def turn_groups(entries: Sequence[Entry]) -> list[tuple[int, int]]:
         if role == "user" and previous != "user" and not open_ids:
             starts.append(place)
         open_ids |= {call["id"] for call in calls_of(entry)}
-        if role == "tool":
-            open_ids.discard(str(entry.get("tool_call_id")))
+        for message in messages_of(entry):
+            role = message.get("role")
+            if role == "tool":
+                open_ids.discard(str(message.get("tool_call_id")))
         if role != "system":
             previous = str(role)
     return list(zip(starts, [*starts, len(entries)][1:], strict=True))
@@ -263,7 +266,7 @@ def turn_groups(entries: Sequence[Entry]) -> list[tuple[int, int]]:
 def steps(entries: Sequence[Entry]) -> list[int]:
     """The places where what came before is finished: no call before it is answered behind it, or is still open."""
     results = results_by_call(entries)
-    places = {id(entry): place for place, entry in enumerate(entries)}
+    places = {id(message): place for place, entry in enumerate(entries) for message in messages_of(entry)}
     until = 0
     found: list[int] = []
     for place, entry in enumerate(entries):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harken.errors import BadRequest
-from harken.log import LoggedString, Session
+from harken.log import LoggedString, Session, messages_of
 
 from .entries import OF_THE_RECORD, ROLES, Entry, check_text
 from .models import Message
@@ -37,6 +37,7 @@ def opening(session: Session, system_prompt: str | None, messages: Sequence[Mess
                 f"{message!r:.80} is no message to begin with",
                 hint="an init_prompt is a text, or a list of messages, each with a role and content",
             )
+    messages = [message for entry in messages for message in messages_of(entry)]
     if system_prompt is not None:
         check_text(system_prompt)
     head: list[Entry] = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harken.events import LoggedString
 from harken.formats.session_log import LogRecord, events_of, events_of_record, record_of, records_of
+from harken.formats.session_log.lines import SeveralMessages, messages_of
 
 from .base import INCOMPLETE, AgentInfo, LogProblem, OpenCall
 from .disk import Ack, read_chunks, scan
@@ -25,8 +26,10 @@ __all__ = [
     "OpenQuestion",
     "Registry",
     "Session",
+    "SeveralMessages",
     "events_of",
     "events_of_record",
+    "messages_of",
     "read_chunks",
     "record_of",
     "records_of",

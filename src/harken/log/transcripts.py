@@ -31,7 +31,7 @@ from harken.formats.session_log import (
     read_about,
     read_records,
 )
-from harken.formats.session_log.lines import LogLine
+from harken.formats.session_log.lines import LogLine, SeveralMessages, messages_of
 from harken.formats.session_log.writing import ENVELOPE
 
 from .base import LogProblem, OpenCall
@@ -172,7 +172,8 @@ class LogReader(ABC):
             yield from events_of(data)
 
     def entries(self, agent_id: str) -> list[LogLine]:
-        """The lines of an agent's transcript as it stands after every edit, ids and links included."""
+        """The lines of an agent's transcript as it stands after every edit, ids and links included, one for each entry;
+        `messages_of` gives the messages of one that has several (results, and words beside them)."""
         return entries(self.records_of([agent_id]), agent_id)
 
     def transcript(self, agent_id: str) -> list[LogLine]:
@@ -237,7 +238,10 @@ def _add(transcript: EditedEntries[LogLine], data: LogLine) -> None:
 
 
 def _continued(before: LogLine, data: LogLine) -> LogLine:
-    """A record that did not fit on one line, put together again."""
+    """A record that did not fit on one line, put together again. What an assistant said is one message; any other line
+    is a message of its own."""
+    if not before.get("role") == data["role"] == "assistant" or isinstance(before, SeveralMessages):
+        return SeveralMessages.of(before, *messages_of(before)[1:], data)
     joined = {**before}
     for key in ("thinking", "tool_calls"):
         if data.get(key) is not None:
@@ -268,7 +272,7 @@ def messages(transcript: Iterable[LogLine]) -> list[LogLine]:
     found: list[LogLine] = []
     results: dict[str, list[LogLine]] = {}
     calls: Counter[str] = Counter()
-    for data in transcript:
+    for data in (message for entry in transcript for message in messages_of(entry)):
         message = {key: value for key, value in data.items() if key not in ENVELOPE}
         role = message.get("role")
         if role not in ROLES:

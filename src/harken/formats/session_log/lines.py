@@ -42,6 +42,24 @@ LogLine = dict[str, Any]
 """A line of a session log, with the keys of v2."""
 
 
+class SeveralMessages(LogLine):
+    """An entry of several messages: results that were sent back together, and words beside them. It is the first."""
+
+    more: tuple[LogLine, ...] = ()
+
+    @classmethod
+    def of(cls, first: LogLine, *more: LogLine) -> SeveralMessages:
+        """An entry with these messages."""
+        made = cls(first)
+        made.more = more
+        return made
+
+
+def messages_of(entry: LogLine) -> tuple[LogLine, ...]:
+    """The messages of an entry; itself is the first."""
+    return (entry, *entry.more) if isinstance(entry, SeveralMessages) else (entry,)
+
+
 class LogRecord(msgspec.Struct, frozen=True, gc=False):
     """One object of the log, or the bytes that should have been one."""
 
