@@ -28,6 +28,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.events.tally import Tally
 from harken.formats import get
 from harken.formats.kit.jsonl import TOO_DEEP
 from harken.formats.session_log import (
@@ -40,6 +41,7 @@ from harken.formats.session_log import (
     read_records,
     record_of,
     records_of,
+    scan,
 )
 from support.events import events as any_event
 
@@ -514,3 +516,24 @@ def test_an_edit_that_does_not_say_what_it_does_changes_nothing() -> None:
     entries = b"".join(orjson.dumps(line) + b"\n" for line in said)
 
     assert entries == get("session-log-v2").context(entries + orjson.dumps(edit) + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ((ToolResult(id="a"), ToolResult(id="b"), Prompt(content="and hurry")), (1, 0, 1)),
+        ((Prompt(content="hello"), Prompt(source="injected", origin="reminder")), (1, 0, 0)),
+        ((Prompt(source="injected", origin="reminder"), Prompt(content="hello")), (1, 0, 0)),
+        ((Prompt(source="injected", origin="reminder"), Prompt(source="injected", origin="other")), (0, 1, 0)),
+        ((Prompt(source="injected", origin="reminder"), ToolResult(id="a")), (0, 0, 1)),
+    ],
+)
+def test_a_record_of_several_lines_counts_once(record: tuple[Event, ...], expected: tuple[int, int, int]) -> None:
+    events = [event.replace(message_id="m1", agent_id="a", index=at) for at, event in enumerate(record)]
+    data = FORMAT.write([*events, Prompt(content="next", message_id="m2", agent_id="a")]).data
+    tally = scan(data).tally
+    prompts = tally.prompts
+    human, injected, results = expected
+    assert (human + 1, injected, results) == (prompts.human, prompts.injected, prompts.tool_result)
+    assert tally.prompts == Tally.of(FORMAT.read(data)).prompts
+    assert ({"reminder": 1} if injected else {}) == tally.origins

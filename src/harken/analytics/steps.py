@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from harken.events import Event, Prompt, Response, System, Thinking, ToolCall, ToolResult, TranscriptEdit
+from harken.events.places import ATTACHED
 from harken.events.records import by_record
-from harken.events.tally import ATTACHED, BOUNDARY, SYNTHETIC
+from harken.events.tally import BOUNDARY, SYNTHETIC
 
 PROMPT, INJECTED, COMPACTION = "prompt", "injected", "compaction"
 

@@ -30,7 +30,7 @@ import msgspec
 from harken.errors import BadRequest
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import speaker_of
-from harken.events.tally import ATTACHED
+from harken.events.places import ATTACHED
 from harken.formats import Format, Loss, Written, get, runtime_notices
 from harken.formats.base import identity
 from harken.formats.session_log import FORMAT as SESSION_LOG

@@ -22,6 +22,7 @@ import msgspec
 from .base import LARGEST_COUNT, Event, Tokens, clean, figure
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
+from .places import TOOL_RESULT, counted_as, place_of
 from .records import by_record
 from .runs import AGENT, AGENTS, EMBEDDED, SEVERAL, TOTAL, Error, Metric
 from .session import TranscriptEdit
@@ -29,11 +30,7 @@ from .tools import ToolCall, ToolResult
 
 SYNTHETIC = "<synthetic>"
 """The model of messages that a harness made up; nobody was asked and nothing was used."""
-ATTACHED = "attachment:"
-"""How the origins of texts begin that came along with a prompt instead of standing in its place."""
 BOUNDARY = "compact_boundary"
-TOOL_RESULT = "tool_result"
-_HUMAN = ""
 MICROS = 1_000_000
 NO_TOKENS = Tokens(input=0, output=0, cache_read=0, cache_write=0)
 
@@ -115,24 +112,30 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             tally.record(record)
         return tally
 
-    def record(self, events: Sequence[Event]) -> None:
-        """Count the events of one record."""
-        places: list[str] = []
+    def record(self, events: Sequence[Event], places: list[str] | None = None) -> None:
+        """Count the events of one record. Where they come in pieces, `places` goes along: whose place the record took
+        as far as it was counted."""
+        places = [] if places is None else places
+        counted = counted_as(places)
         for event in events:
             if event.time is not None:
                 self.at(event.time)
             # By type here and below, since every event goes by: `isinstance` takes three times as long.
             if type(event) is Prompt or type(event) is ToolResult:
-                if (place := _place(event)) is not None:
+                if (place := place_of(event)) is not None:
                     places.append(place)
             elif type(event) is System and event.subtype == BOUNDARY:
                 self.compactions += 1
                 return  # what a compaction puts in the place of the conversation was said before
             else:
                 self._count(event)
-        # A result makes it a tool's, a person's words a person's: it may be both. Else it is what it says first.
-        for place in [one for one in (TOOL_RESULT, _HUMAN) if one in places] or places[:1]:
-            self.prompt(place)
+        now = counted_as(places)
+        for place in now:
+            if place not in counted:
+                self.prompt(place)
+        for place in counted:
+            if place not in now:
+                self.prompt(place, -1)
 
     def _count(self, event: Event) -> None:
         if type(event) is ToolCall:
@@ -166,6 +169,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             kind = _plain(kind)
             self.prompts.injected += count
             self.origins[kind] = self.origins.get(kind, 0) + count
+            if not self.origins[kind]:
+                del self.origins[kind]
 
     def call(self, name: str) -> None:
         """The model asked for a tool."""
@@ -366,15 +371,6 @@ def merge_requests(into: Requests, more: Requests) -> None:
 def money(value: float | None) -> float | None:
     """A cost in dollars as a file tells it; None for what cannot be one, as an infinite one."""
     return value if value is not None and 0 <= value * MICROS < LARGEST_COUNT else None
-
-
-def _place(event: Prompt | ToolResult) -> str | None:
-    """Whose place the record takes as far as this event tells; None for what merely came along."""
-    if isinstance(event, ToolResult):
-        return TOOL_RESULT
-    if event.source != "injected":  # what repeats another record's words was handed on by an agent
-        return _HUMAN if event.substance is None else "agent"
-    return None if event.origin.startswith(ATTACHED) else event.origin or "injected"
 
 
 def _total(rows: Sequence[Tokens | RequestUsage]) -> Tokens:

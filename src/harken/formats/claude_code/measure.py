@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from harken.events.tally import SYNTHETIC, TOOL_RESULT
+from harken.events.places import TOOL_RESULT
+from harken.events.tally import SYNTHETIC
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count, sum_of_tokens
 from harken.formats.kit.jsonl import is_overlong
 

@@ -14,7 +14,8 @@ import msgspec
 
 from harken.clock import parse_instant
 from harken.events.base import clean, folder, named
-from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
+from harken.events.places import TOOL_RESULT
+from harken.events.tally import BOUNDARY, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, Origin, prompt_name, read_origin
 from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, SAYS, says

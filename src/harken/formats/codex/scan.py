@@ -9,7 +9,8 @@ import msgspec
 from harken import ids
 from harken.events import Tokens
 from harken.events.base import folder, named
-from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
+from harken.events.places import TOOL_RESULT
+from harken.events.tally import RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, read_origin
 from harken.formats.kit.jsonl import Placed, Record

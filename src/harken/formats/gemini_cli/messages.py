@@ -13,7 +13,7 @@ from typing import Any
 from harken.clock import parse_instant
 from harken.events import Error, Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, figure, join_parts
-from harken.events.tally import ATTACHED as CAME_ALONG
+from harken.events.places import ATTACHED as CAME_ALONG
 from harken.formats.kit.gemini import media_of, metric_of, part_events
 from harken.formats.kit.jsonl import Record, encode
 

@@ -10,8 +10,9 @@ import msgspec
 
 from harken.events import Event, Output, ToolResult
 from harken.events.base import clean, named
+from harken.events.places import TOOL_RESULT
 from harken.events.records import by_record
-from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
+from harken.events.tally import RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, prompt_name, read_origin
 from harken.formats.kit.jsonl import SHORT, Placed, Record, refusal

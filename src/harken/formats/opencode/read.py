@@ -13,7 +13,8 @@ from msgspec.structs import force_setattr
 
 from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, figure, join_parts
-from harken.events.tally import ATTACHED, BOUNDARY
+from harken.events.places import ATTACHED
+from harken.events.tally import BOUNDARY
 from harken.formats.kit.jsonl import Record, encode
 
 from .records import MessagePart, RowMessage, inside, number, text

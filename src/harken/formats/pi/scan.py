@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 import msgspec
 
 from harken.events.base import clean, folder, named
-from harken.events.tally import ATTACHED, TOOL_RESULT, Tally
+from harken.events.places import ATTACHED, TOOL_RESULT
+from harken.events.tally import Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, read_origin
 from harken.formats.kit.jsonl import Placed, Record

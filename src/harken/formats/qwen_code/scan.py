@@ -10,7 +10,7 @@ import msgspec
 
 from harken.events import Metric, Output
 from harken.events.base import clean, folder, named
-from harken.events.tally import TOOL_RESULT as ANSWERED
+from harken.events.places import TOOL_RESULT as ANSWERED
 from harken.events.tally import RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, prompt_name, read_origin

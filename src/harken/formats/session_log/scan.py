@@ -23,7 +23,8 @@ import orjson
 from harken import ids
 from harken.events import Output
 from harken.events.base import clean, excerpt
-from harken.events.tally import ATTACHED, Tally
+from harken.events.places import ATTACHED
+from harken.events.tally import Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
 
@@ -99,6 +100,10 @@ class LogScanner:
         self._records = 0
         self._said = self.now.tally.messages
         """Messages before the open delta."""
+        self._record: LogLine = {}
+        """The last line that was no more of the record before it."""
+        self._places: list[str] = []
+        """Whose place that record took, as far as it is counted."""
 
     @property
     def at_rest(self) -> bool:
@@ -124,7 +129,9 @@ class LogScanner:
         self._records += 1
         events = events_of(data, record.raw) if data is not None else []
         before = now.tally.messages
-        now.tally.record(events)
+        if data is None or not self._goes_on(data):
+            self._record, self._places = data or {}, []
+        now.tally.record(events, self._places)
         now.opaque += data is None or any(isinstance(event, Output) and event.why for event in events)
         if data is None:
             return
@@ -137,6 +144,12 @@ class LogScanner:
             now.inside += now.tally.messages - before
         if whole is not None and not self._waiting:
             self._cut_behind(whole, start)
+
+    def _goes_on(self, line: LogLine) -> bool:
+        """Whether a line is more of the record of the one before, which counts once."""
+        index, before = line.get("index"), self._record
+        is_more = type(index) is int and index > 0 and agent_of(line) == agent_of(before)
+        return is_more and as_id(line.get("message_id")) == as_id(before.get("message_id"))
 
     def tail(self) -> Delta | None:
         """What follows the last cut; the delta that a grown log would continue."""
