@@ -28,6 +28,8 @@ from support.rollouts import Rollout, said
 
 FIRST, SECOND = "019b88e5-0000-7b90-8953-38fce393c653", "019b88e5-ffff-7b90-8953-38fce393c653"
 
+CALLED = {"name": "shell", "arguments": "{}", "call_id": "c1"}
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
@@ -289,6 +291,21 @@ class TestAResumeThatWentOn:
 
             counted = {tuple(row) for row in repo.sql(asked).rows}
             assert {("assistant", 1 + 2 * turn), ("human", 1 + 2 * turn)} == counted
+
+    def test_of_codex_has_what_was_said_before_once_however_often_it_is_resumed(
+        self, repo: Repo, tmp_path: Path
+    ) -> None:
+        first = Rollout(id=FIRST).turn("where is the walrus", ("response_item", {"type": "function_call", **CALLED}))
+        take_in(repo, tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl", first.data)
+        asked = "SELECT (SELECT count(*) FROM calls), (SELECT count(*) FROM messages WHERE role IN ('human', 'call'))"
+        session = FIRST
+        for turn in (1, 2, 3):
+            ready = repo.resume(session, "codex", cwd=tmp_path, home=tmp_path / f"home-{turn}")
+            went_on(Path(ready.path), "codex", "go on")
+            list(repo.import_sessions([ready.path]))
+            session = ready.session
+
+            assert [(1, 2 + turn)] == [tuple(row) for row in repo.sql(asked).rows]
 
 
 def forked(data: bytes, session: str, fork: str) -> bytes:

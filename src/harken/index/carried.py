@@ -89,6 +89,11 @@ class Continuations:
         self._before: dict[str, _Beginning] = {}
         self._texts: dict[str, tuple[int, CarriedTexts]] = {}
 
+    def copied_from(self, session: str) -> str:
+        """The session whose records this one begins with, under their own names; empty where there is none."""
+        begun = self._remembered(session)
+        return begun.session if begun.keeps_names else ""
+
     def begins_inside(self, session: str, begin: int | None) -> bool:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session).prefix
@@ -139,7 +144,7 @@ class Continuations:
             # A copy is known by its names, unless its source was carried over: that has only its texts.
             keeps_names = told.tier in KEEP_NAMES and not self._remembered(before).prefix
             if keeps_names and told.tier == NATIVE and not is_agent:
-                return _OWN
+                return _Beginning(0, before, keeps_names)
             prefix = told.prefix if told.records is None else self._behind(row, told.records)
             return _Beginning(prefix, before, keeps_names)
         except HarkenError:  # of a damaged row nothing is remembered

@@ -227,6 +227,9 @@ class Batch:
         `shared_names` would give, where that is known."""
         if format.delta_names is not None:
             told, alike = format.delta_names(data)
+            if told and (source := self._continuations.copied_from(names.scope)):
+                # A file that Harken wrote names the session before alone, which may be a copy itself.
+                told = self._rows.family(self._rows.session(source), "") or told
             family = self._rows.family(session, told) if session is not None else ""
             return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
         if format.shared_names is not None:
