@@ -113,7 +113,9 @@ def test_keys_behind_the_one_that_opens_the_palette_are_meant_for_it(visit: Visi
 
 
 def test_a_view_hears_keys_before_it_is_drawn(visit: Visit) -> None:
-    page = visit.open("/")
+    page = visit.open("/sessions")  # so that its part of the page is there
+    ready(page)
+    at_once(page, ["g", "h"], "null")
     ready(page)
     field = "Filter sessions by words in them"
     assert field == at_once(page, ["g", "s", "/"], "document.activeElement.getAttribute('aria-label')")
