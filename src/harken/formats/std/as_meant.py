@@ -7,6 +7,7 @@ from .copies import without_copies
 from .document import Json
 from .listed_twice import with_owners
 from .meant_agents import with_meant_agents, with_names_as_ids
+from .meant_statuses import with_meant_statuses
 from .meant_tasks import with_meant_tasks
 from .models import ADDED_MESSAGE_TYPES, MESSAGE_TYPES
 from .spellings import known_word
@@ -16,7 +17,8 @@ _TYPES = (*MESSAGE_TYPES, *ADDED_MESSAGE_TYPES)
 
 def as_meant(data: Json) -> Json:
     """The document as it is meant; itself where it says that word for word."""
-    return with_owners(with_meant_agents(with_meant_tasks(with_names_as_ids(_with_known_types(without_copies(data))))))
+    data = with_meant_tasks(with_names_as_ids(_with_known_types(without_copies(data))))
+    return with_owners(with_meant_agents(with_meant_statuses(data)))
 
 
 def known_type(value: object) -> str | None:

@@ -146,14 +146,20 @@ SUB_NAMES = (
     "workers",
 )
 """Other names of `sub_sessions`."""
+MESSAGE_LISTS = ("agent_messages", "communications", "communication_log", "message_log")
+"""Other names of `messages`."""
+MESSAGE_FIELDS = frozenset({"from_agent", "to_agent", "from", "to", "message_type"})
+"""What a message between agents has, one of them at least."""
 SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})
 """What a sub-session has, one of them at least; whoever has only an id and a type is named there."""
 
 
 def task_id_of(sub: Json) -> str:
-    """The task of a sub-session, by itself or by its output; the output of a review names the task of another."""
+    """The task of a sub-session, by itself or by its output; the output of a review names the task of another. Some
+    say it beside the task."""
     output = inner(sub, "output")
-    return text(inner(sub, "task"), "task_id") or ("" if "verdict" in output else text(output, "task_id"))
+    own = text(inner(sub, "task"), "task_id") or text(sub, "task_id")
+    return own or ("" if "verdict" in output else text(output, "task_id"))
 
 
 def tells_task(sub: Json) -> bool:
@@ -238,7 +244,8 @@ def own_outcome(call: Json) -> str:
 
 def flat_output(call: Json) -> Json:
     """What a call says itself, and not in an output, of what came of it."""
-    return {key: call[key] for key in _FLAT if call.get(key) is not None}
+    found = {key: call[key] for key in _FLAT if call.get(key) is not None}
+    return found if "result" in found or call.get("response") is None else found | {"result": call["response"]}
 
 
 _FLAT = ("status", "success", "is_error", "exit_code", "result", "error")

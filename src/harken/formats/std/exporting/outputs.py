@@ -16,6 +16,7 @@ from harken.formats.std.arguments import params_of
 from harken.formats.std.document import Json
 from harken.formats.std.models import RequiredChange, ReviewFinding, Verification, view
 from harken.formats.std.parts import inner, values
+from harken.formats.std.spellings import session_status
 
 from .file_changes import Changed, as_changes, changed_files
 from .given_task import GivenTask, TasksOfAgent
@@ -51,7 +52,8 @@ class AgentOutputs:
         if told := handed_in(agent.events):
             return self._again(agent, told)
         files = self._changed.get(agent.sub_session_id if agent.is_part else agent.agent_id, {})
-        has_failed = self._tasks[agent.agent_id].status_of(agent) == "failed"
+        as_said = session_status(agent.told[-1].get("status")) if agent.told else None
+        has_failed = (as_said or self._tasks[agent.agent_id].status_of(agent)) == "failed"
         common = {"status": "failed" if has_failed else "completed", "summary": clean(self._words(agent))}
         if is_reviewer(agent) and not agent.is_hook:
             return self._review(agent, common, as_changes(files) if files else {})

@@ -22,6 +22,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.meant_tasks import told_tasks
 from harken.formats.std.parts import task_id_of, text
 from harken.formats.std.skeleton import skeleton_among, subs_by_agent
+from harken.formats.std.spellings import session_status
 
 from .making import SeenEvents
 
@@ -303,6 +304,8 @@ def _name_as_told(tree: SessionTree) -> None:
     for agent in agents:
         agent.told = subs.get(agent.agent_id, [])
         agent.agent_type = types.get(agent.agent_id) or agent.agent_type
+        if agent.call is None and agent.told and (word := session_status(agent.told[-1].get("status"))):
+            agent.failed = word == "failed"  # nobody else says how it went
     ids = [text(agent.told[0], "sub_session_id") if agent.told else "" for agent in agents]
     if _is_clear([name or agent.sub_session_id for name, agent in zip(ids, agents, strict=True)]):
         for name, agent in zip(ids, agents, strict=True):

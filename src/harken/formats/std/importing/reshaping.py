@@ -10,6 +10,7 @@ from harken.formats.std.parts import (
     CALL_ENDS,
     CALL_IDS,
     CALL_STARTS,
+    MESSAGE_LISTS,
     SUB_NAMES,
     TOOL_NAMES,
     calls_elsewhere,
@@ -24,6 +25,7 @@ _TEXTS = ("user_prompt", "task_title", "task_description")
 _OF_SUB = ("sub_session_id", "agent", "triggered_by_call_id", "started_at")
 _AGENTS = ("from_agent", "to_agent")
 _OF_MESSAGE = frozenset({*_AGENTS, "message_type"})
+_OTHER_LISTS = (*SUB_NAMES, *MESSAGE_LISTS)
 _TOLD = 5
 """How many of the changes are told."""
 
@@ -65,7 +67,7 @@ def _is_odd(document: Document) -> bool:
         return True
     if any(key != plain_key(key) for key in _keys_inside(data, team, subs, calls)):
         return True
-    return bool(calls_elsewhere(data)) or any(_holds_sub(data, key) for key in SUB_NAMES)
+    return bool(calls_elsewhere(data)) or any(_holds_sub(data, key) for key in _OTHER_LISTS)
 
 
 def _keys_inside(data: Json, team: Json, subs: list[Json], calls: list[list[Json]]) -> set[str]:
@@ -89,7 +91,11 @@ def _is_odd_sub(sub: Json) -> bool:
     task, output = sub.get("task"), sub.get("output")
     if calls_elsewhere(sub) or any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
         return True
-    if any(sub.get(key) in (None, "") for key in _OF_SUB) or _is_spelled(sub, ("started_at", "completed_at")):
+    if (
+        "priority" in sub
+        or any(sub.get(key) in (None, "") for key in _OF_SUB)
+        or _is_spelled(sub, ("started_at", "completed_at"))
+    ):
         return True
     return (isinstance(task, dict | list) and not text(task, "description")) or (
         output is not None and not text(output, "summary")

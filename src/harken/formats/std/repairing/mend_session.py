@@ -11,6 +11,7 @@ from harken import clock
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
+from harken.formats.std.meant_statuses import OTHER_NAMES
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
 from harken.formats.std.parts import agents, calls_elsewhere, inner, instant, number, objects, text, values
@@ -69,7 +70,7 @@ def status(spot: Spot) -> bool:
         return spot.put("failed", "the nearest word that the standard has", derived=True)
     if spot.value is not None:
         return False
-    for name in ("state", "outcome", "result"):
+    for name in OTHER_NAMES:
         if word := known_word(spot.holder.get(name), STATUSES):
             return spot.put(word, f"as `{name}` says")
     return False

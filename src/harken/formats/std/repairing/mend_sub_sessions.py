@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Container
 from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.json_text import compact
 from harken.formats.std.listed_twice import is_same_call
+from harken.formats.std.meant_statuses import meant_statuses
 from harken.formats.std.meant_tasks import meant_tasks, told_tasks
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import (
+    MESSAGE_FIELDS,
+    MESSAGE_LISTS,
     SUB_FIELDS,
     SUB_NAMES,
     agent_kind,
@@ -28,7 +32,7 @@ from harken.formats.std.parts import (
     values,
     words_in,
 )
-from harken.formats.std.spellings import known_word, plain_key
+from harken.formats.std.spellings import known_status, known_word, plain_key
 
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
@@ -41,7 +45,8 @@ def lift_nested(doc: Mending) -> bool:
     did, come to `sub_sessions`; whether there were any."""
     before = len(doc.changes)
     doc.start_round()
-    _take_other_name(doc)
+    _take_other_name(doc, "sub_sessions", SUB_NAMES, _is_sub)
+    _take_other_name(doc, "messages", MESSAGE_LISTS, _is_message)
     subs = doc.data.get("sub_sessions") or []
     if not isinstance(subs, list):
         return len(doc.changes) > before
@@ -56,13 +61,14 @@ def lift_nested(doc: Mending) -> bool:
     return len(doc.changes) > before
 
 
-def _take_other_name(doc: Mending) -> None:
+def _take_other_name(doc: Mending, name: str, others: Container[str], is_one: Callable[[object], bool]) -> None:
     data = doc.data
-    for key in [key for key in data if plain_key(key) in SUB_NAMES] if not data.get("sub_sessions") else ():
+    for key in [key for key in data if plain_key(key) in others] if not data.get(name) else ():
         held = list(data[key].values()) if isinstance(data[key], dict) else data[key]
-        if isinstance(held, list) and held and all(_is_sub(one) for one in held):
-            data["sub_sessions"] = data.pop(key)
-            doc.tell("no-sub-session", "sub_sessions", f"it stood under `{key}`: the name that the standard has")
+        if isinstance(held, list) and held and all(map(is_one, held)):
+            data[name] = data.pop(key)
+            rule = "no-sub-session" if name == "sub_sessions" else "missing-field"
+            doc.tell(rule, name, f"it stood under `{key}`: the name that the standard has")
             return
 
 
@@ -97,6 +103,10 @@ def _lift(doc: Mending, subs: list[Any], holder: Json, key: str, where: str, lin
 
 def _is_sub(value: object) -> bool:
     return isinstance(value, dict) and not SUB_FIELDS.isdisjoint(map(plain_key, value))
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, dict) and not MESSAGE_FIELDS.isdisjoint(map(plain_key, value))
 
 
 _INSIDE = ("sub_session", "subagent_session", "sub_agent_session", "sub_sessions", *SUB_NAMES)
@@ -291,6 +301,8 @@ def task_id(spot: Spot) -> bool:
     if spot.take(("id",), str):
         return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    if name := text(sub, "task_id"):
+        return spot.put(name, "it stood beside the task")
     if name := task_id_of(sub):
         return spot.put(name, "as its output says", derived=True)
     meant = spot.doc.once("meant tasks", lambda: meant_tasks(spot.doc.data))
@@ -319,6 +331,9 @@ def task_description(spot: Spot) -> bool:
 def priority(spot: Spot) -> bool:
     if word := known_word(spot.value, LEVELS):
         return spot.put(word, "the word that the standard has for it")
+    beside = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]].get("priority")
+    if spot.value is None and (word := known_word(beside, LEVELS)):
+        return spot.put(word, "it stood beside the task")
     why = "nobody said" if spot.value is None else "nobody knows what that means"
     return spot.put("medium", why, derived=True)
 
@@ -333,13 +348,11 @@ def sub_started(spot: Spot) -> bool:
 def sub_status(spot: Spot) -> bool:
     if status(spot) or spot.value is not None:
         return spot.value in STATUSES
-    for said in (
-        inner(spot.holder, "output").get("status"),
-        inner(trigger_of(spot, spot.holder), "output").get("status"),
-    ):
-        if word := known_word(said, STATUSES):
-            return spot.put(word, "as its output says", derived=True)
-    return False
+    meant = spot.doc.once("meant statuses", lambda: meant_statuses(spot.doc.data))
+    if word := meant.get(int(path_steps(spot.path)[1])):
+        return spot.put(word, "as its output or its last message says", derived=True)
+    word = known_status(inner(trigger_of(spot, spot.holder), "output").get("status"))
+    return word is not None and spot.put(word, "as the output of its call says", derived=True)
 
 
 def sub_output(spot: Spot) -> bool:
@@ -368,7 +381,9 @@ def output_field(spot: Spot) -> bool:
 
 def _output_summary(spot: Spot) -> bool:
     """What an output lacks that its call shows."""
-    if spot.value is not None or spot.take(("result", "description", "message", "text", "content", "report"), str):
+    if spot.value is not None or spot.take(
+        ("result", "response", "answer", "description", "message", "text", "content", "report"), str
+    ):
         return isinstance(spot.value, str)
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
     output = inner(trigger_of(spot, sub), "output")
