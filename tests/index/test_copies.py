@@ -19,7 +19,7 @@ from support.claude_lines import assistant, call, dump, result, user
 from support.gemini_lines import SESSION as GEMINI_SESSION
 from support.gemini_lines import GeminiSession, documents
 from support.indexes import digest, found
-from support.opencode_database import OpenCodeDatabase, text
+from support.opencode_database import OpenCodeDatabase, text, tool
 from support.pi_lines import FILE, PiSession
 from support.pi_lines import SESSION as PI_SESSION
 from support.pi_lines import call as pi_call
@@ -354,6 +354,17 @@ class TestAForkOfAResume:
             assert digest(fresh) == digest(repo.index)
 
 
+def counted(repo: Repo) -> tuple[tuple[Any, ...], Any]:
+    """Messages, calls and tokens in the index; tokens and calls by tool in the total of all sessions."""
+    asked = (
+        "SELECT (SELECT count(*) FROM messages WHERE role != 'title'), (SELECT count(*) FROM calls),"
+        " (SELECT sum(input + output) FROM usage WHERE counted)"
+    )
+    [found] = repo.sql(asked).rows
+    total = list(repo.stats())[-1].figures
+    return tuple(found), (total.usage, total.tools)
+
+
 class TestAResumeInADatabase:
     @pytest.mark.parametrize("room", [0, 50_000])
     def test_what_was_carried_over_stands_once_however_much_room_the_rows_take(
@@ -377,6 +388,39 @@ class TestAResumeInADatabase:
         with StoreIndex(repo.store, None) as fresh:
             fresh.catch_up()
             assert digest(fresh) == digest(repo.index)
+
+    @pytest.mark.parametrize("source", ["claude-code", "opencode"])
+    @pytest.mark.parametrize("target", ["opencode", "kilo"])
+    def test_the_document_that_was_written_for_the_program_counts_nothing_again(
+        self, repo: Repo, tmp_path: Path, source: str, target: str
+    ) -> None:
+        """Also beside the database that took it in, and in a store that knows nothing of the resume."""
+        database = OpenCodeDatabase(tmp_path / "opencode.db")
+        if source == "opencode":
+            session = database.session()
+            database.turn(session, "and the otter", tool("c1"), text("In the bay."))
+            path = database.path
+        else:
+            session, path = "S", tmp_path / "S.jsonl"
+            path.write_bytes(claude("S", assistant("a1", "a0", [call("c1")], "m1", 2), result("u1", "a1", "c1", 3)))
+        list(repo.import_sessions([path]))
+        before, spent = counted(repo)
+        ready = repo.resume(session, target, cwd=tmp_path, home=tmp_path / "home")
+        document = Path(ready.path)
+        list(repo.import_sessions([document]))
+
+        assert min(before) > 0
+        assert (before, spent) == counted(repo)
+        own = OpenCodeDatabase(tmp_path / "second" / f"{target}.db")
+        own.take_in(document.read_bytes())
+        list(repo.import_sessions([own.path]))
+        own.close()
+        database.close()
+        assert (before, spent) == counted(repo)
+        with harken.open(tmp_path / "another.db") as other:
+            for one in (document, path):
+                list(other.import_sessions([one]))
+            assert spent == counted(other)[1]
 
 
 class TestPiWithoutIds:

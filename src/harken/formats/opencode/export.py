@@ -6,7 +6,7 @@ deltas, each from its beginning to that of the next; what is left without them i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from harken.formats.kit.jsonl import HEAD, NotJson, Record, encode, parse, parse
 
 from .context import as_read, standing
 from .read import NOTICES, is_sent, message_events
-from .records import SESSION, RowMessage, blocks, exported_message, text
+from .records import SESSION, RowMessage, blocks, exported_message, shared_name, text
 from .write import write_rows
 
 KEYS = ("sessionID",)
@@ -138,6 +138,12 @@ def told(message: RowMessage | Output, *, spawned: bool = False) -> list[Event]:
     if message.role not in ("user", "assistant"):
         return [Output(why="a message of neither the user nor the assistant", message_id=message.id)]
     return message_events(message, spawned=spawned) or [Output(message_id=message.id)]
+
+
+def shared_names(data: bytes) -> Callable[[str], str]:
+    """What the rows of the messages are called in other sessions."""
+    known = {message.id: shared_name(message) for message in messages_of(data) if isinstance(message, RowMessage)}
+    return lambda name: known.get(name, "")
 
 
 def session_info(data: bytes) -> Record:
@@ -265,7 +271,9 @@ FORMAT = Format(
     conversation_reader=read_conversation,
     writer=write,
     runtime="opencode",
-    shared_by=("kilo",),
+    shared_by=("kilo", "opencode-export"),
     notices=NOTICES,
+    shared_names=shared_names,
+    names_as="opencode-rows-v1",
     places=lambda data: len(messages_of(data)),
 )

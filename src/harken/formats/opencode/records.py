@@ -83,6 +83,11 @@ class RowMessage(msgspec.Struct, kw_only=True):
         return next((part.data for part in self.parts if part.type == "compaction"), None)
 
 
+def shared_name(message: RowMessage) -> str:
+    """What a message and its copies in other sessions are called."""
+    return f"{message.role}@{message.created}" if message.created else ""
+
+
 class UnreadRow(NamedTuple):
     """A line that cannot be read, or that says nothing of the conversation."""
 

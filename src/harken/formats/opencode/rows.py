@@ -12,7 +12,7 @@ from harken.formats.kit.jsonl import Record, encode, parse
 from .context import as_read, standing
 from .export import export_rows
 from .read import NOTICES, is_sent, message_events
-from .records import SESSION, TABLES, RowBlock, RowMessage, blocks, text
+from .records import SESSION, TABLES, RowBlock, RowMessage, blocks, shared_name, text
 from .write import write_rows
 
 BEGINNINGS = (b'{"message":{"id":"msg_', b'{"event":{"id":"evt_', b'{"session":{"id":"ses_')
@@ -124,11 +124,6 @@ def shared_names(data: bytes) -> Callable[[str], str]:
 def _names(found: Iterable[RowBlock]) -> Callable[[str], str]:
     known = {block.message.id: shared_name(block.message) for block in found if block.message is not None}
     return lambda name: known.get(name, "")
-
-
-def shared_name(message: RowMessage) -> str:
-    """What a message and its copies in other sessions are called."""
-    return f"{message.role}@{message.created}" if message.created else ""
 
 
 def record_names(data: bytes) -> Iterator[str]:

@@ -13,12 +13,11 @@ from harken.events.base import clean, named
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.formats.opencode import export
-from harken.formats.opencode.records import RowMessage, inside, text
-from harken.formats.opencode.rows import shared_name
+from harken.formats.opencode.records import RowMessage, inside, shared_name, text
 from harken.runtimes.base import Runtime, SessionReader, user_home
 from harken.runtimes.scans import FINGERPRINT, TITLE, DocumentParts, document_scan
 
-from .reading import UNTITLED, answered_turn, identify, started
+from .reading import UNTITLED, answered_turn, identify, origin_of, started
 
 NAME = "opencode-export"
 
@@ -62,6 +61,7 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
         calls=calls,
         asks=asks,
         fingerprint=tuple(filter(None, map(shared_name, messages[:FINGERPRINT]))),
+        origin=origin_of(info.get("metadata"), facts.session),
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harken.events.base import clean, named
 from harken.events.records import by_record
 from harken.formats import Delta
-from harken.formats.facts import ORIGIN, FileFacts, prompt_name, read_origin
+from harken.formats.facts import ORIGIN, FileFacts, Origin, prompt_name, read_origin
 from harken.formats.kit.jsonl import Record, parse
-from harken.formats.opencode.records import RowBlock, RowMessage, blocks, inside, text
-from harken.formats.opencode.rows import block_events, is_spawned, session_row, shared_name
+from harken.formats.opencode.records import RowBlock, RowMessage, blocks, inside, shared_name, text
+from harken.formats.opencode.rows import block_events, is_spawned, session_row
 from harken.runtimes.base import Identity
 from harken.runtimes.scans import FINGERPRINT, TITLE, SessionCounts
 
@@ -38,8 +39,6 @@ def scan(data: bytes, state: bytes = b"", *, runtime: str) -> FileFacts:
     facts = now.facts(runtime, deltas, SessionCounts())
     title = " ".join(clean(text(row.get("title"))).split())
     calls, asks = started(messages)
-    metadata = parse(text(row.get("metadata")).encode(errors="replace")) or {}
-    origin = read_origin(metadata[ORIGIN], 0) if ORIGIN in metadata else None
     return msgspec.structs.replace(
         facts,
         title=facts.title if not title or UNTITLED.fullmatch(title) else title[:TITLE],
@@ -47,9 +46,16 @@ def scan(data: bytes, state: bytes = b"", *, runtime: str) -> FileFacts:
         calls=calls,
         asks=asks,
         fingerprint=tuple(filter(None, map(shared_name, messages[:FINGERPRINT]))),
-        origin=origin if origin is not None and origin.session == facts.session else None,
+        origin=origin_of(parse(text(row.get("metadata")).encode(errors="replace")), facts.session),
         state=b"",
     )
+
+
+def origin_of(metadata: Any, session: str) -> Origin | None:
+    """What the session goes on from, as other programs' words about it tell; a copy of it has these words too."""
+    told = inside(metadata, ORIGIN)
+    origin = read_origin(told, 0) if told is not None else None
+    return origin if origin is not None and origin.session == session else None
 
 
 def _cut(found: Sequence[RowBlock]) -> list[list[RowBlock]]:
