@@ -112,13 +112,100 @@ def test_keys_behind_the_one_that_opens_the_palette_are_meant_for_it(visit: Visi
     )
 
 
+FILTER = "Filter sessions by words in them"
+
+
+class HeldView:
+    """The part of the page that has the list of sessions, kept back until it is let go, or lost."""
+
+    def __init__(self, page: Page) -> None:
+        self._waiting: list[tuple[Route, Any]] = []
+        self._page = page
+        page.route("**/part-*.js", self._heard)
+
+    def _heard(self, route: Route) -> None:
+        answer = route.fetch()
+        if FILTER in answer.text():
+            self._waiting.append((route, answer))
+        else:
+            route.fulfill(response=answer)
+
+    def _taken(self) -> tuple[Route, Any]:
+        for _ in range(300):
+            if self._waiting:
+                return self._waiting.pop()
+            self._page.wait_for_timeout(50)
+        raise AssertionError("nothing asked for the list of sessions")
+
+    def let_go(self) -> None:
+        route, answer = self._taken()
+        route.fulfill(response=answer)
+
+    def lose(self) -> None:
+        route, _ = self._taken()
+        route.abort()
+        self._page.unroute("**/part-*.js", self._heard)
+
+
 def test_a_view_hears_keys_before_it_is_drawn(visit: Visit) -> None:
     page = visit.open("/sessions")  # so that its part of the page is there
     ready(page)
     at_once(page, ["g", "h"], "null")
     ready(page)
-    field = "Filter sessions by words in them"
-    assert field == at_once(page, ["g", "s", "/"], "document.activeElement.getAttribute('aria-label')")
+    assert FILTER == at_once(page, ["g", "s", "/"], "document.activeElement.getAttribute('aria-label')")
+
+
+def test_a_view_hears_keys_before_it_is_fetched(visit: Visit) -> None:
+    page = visit.open("/")
+    ready(page)
+    at_once(page, ["g", "s", "/"], "null")
+    expect(page.get_by_label(FILTER)).to_be_focused()
+
+
+def test_what_is_typed_while_a_view_is_fetched_is_meant_for_it_in_its_order(visit: Visit) -> None:
+    held = HeldView(visit.page)
+    page = visit.open("/")
+    ready(page)
+    at_once(page, ["g", "s", "/", *"cae", "Backspace", *"fé g s t"], "null")
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    page.wait_for_timeout(100)
+    assert page.url.endswith("/sessions")
+    expect(page.get_by_label(FILTER)).to_have_count(0)
+    held.let_go()
+    expect(page.get_by_label(FILTER)).to_be_focused()
+    expect(page.get_by_label(FILTER)).to_have_value("café g s t")
+    page.wait_for_url("**/sessions?q=caf%C3%A9+g+s+t")
+    assert theme == page.evaluate("document.documentElement.dataset.theme")
+
+
+def test_keys_for_a_view_that_is_left_or_that_nobody_waits_for_are_dropped(visit: Visit) -> None:
+    held = HeldView(visit.page)
+    page = visit.open("/")
+    ready(page)
+    at_once(page, ["g", "s", "/", "Escape", "g", "h"], "null")
+    page.wait_for_url(lambda url: not url.endswith("/sessions"))
+    at_once(page, ["g", "s"], "null")
+    held.let_go()
+    ready(page)
+    expect(page.get_by_label(FILTER)).not_to_be_focused()
+
+
+def test_keys_for_a_view_that_cannot_be_fetched_are_dropped(visit: Visit) -> None:
+    held = HeldView(visit.page)
+    page = visit.open("/")
+    ready(page)
+    at_once(page, ["g", "s", "/", "x"], "null")
+    held.lose()
+    expect(page.get_by_text("This page has to be loaded again")).to_be_visible()
+    assert [] != visit.problems  # the browser tells of what was lost
+    visit.problems.clear()
+    at_once(page, ["g", "h"], "null")
+    ready(page)
+    at_once(page, ["g", "s"], "null")
+    expect(page.get_by_label(FILTER)).to_be_visible()
+    page.wait_for_timeout(100)
+    expect(page.get_by_label(FILTER)).to_have_value("")
+    expect(page.get_by_label(FILTER)).not_to_be_focused()
 
 
 def test_the_hit_that_was_chosen_last_has_the_focus_at_once(visit: Visit) -> None:

@@ -88,6 +88,14 @@ def test_a_session_that_is_not_there_says_so(visit: Visit) -> None:
     visit.problems.clear()  # the browser tells of every answer that is no 200
 
 
+@pytest.mark.parametrize("day", ["2026-13-99", "2026-02-30", "yesterday"])
+def test_what_is_no_day_is_told_in_plain_words(visit: Visit, day: str) -> None:
+    page = visit.open(f"/?day={day}")
+    page.get_by_text(f"'{day}' is no day").wait_for()
+    assert page.get_by_text("write it like 2026-01-31").is_visible()
+    visit.problems.clear()  # the browser tells of every answer that is no 200
+
+
 def test_a_model_that_two_programs_spell_differently_is_one_row_of_the_stats(visit: Visit) -> None:
     page = visit.page
     spellings = ["claude-sonnet-4.5", "claude-sonnet-4-5-20250929"]

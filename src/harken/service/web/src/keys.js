@@ -75,6 +75,48 @@ export function useKeys(table) {
   }, []);
 }
 
+// Keys for a view that is still fetched: it gets them when it is drawn, in the order in which they were typed.
+const MOST_KEPT = 64;
+const kept = [];
+let fetched = 0; // how many views are being fetched
+
+/** From now on keep the keys that nobody takes. Gives what ends that: with `true` the view is there and gets them, with
+ * `false` it never comes, and they are dropped. */
+export function keepKeys() {
+  let isOver = false;
+  fetched += 1;
+  return (isThere) => {
+    if (isOver) return;
+    isOver = true;
+    fetched -= 1;
+    if (isThere) giveKeys();
+    else kept.length = 0;
+  };
+}
+
+/** Nothing else that is typed comes between: all of it happens before the browser tells of another key. */
+async function giveKeys() {
+  const rendered = async () => {
+    for (let turn = 0; turn < 20; turn++) await null;
+  };
+  await rendered();
+  while (kept.length && !fetched) {
+    const key = kept.shift();
+    const target = document.activeElement || document.body;
+    const isFree = target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    if (isFree && isField(target) && key.length === 1) document.execCommand("insertText", false, key);
+    if (isFree && isField(target) && key === "Backspace") document.execCommand("delete");
+    await rendered();
+  }
+}
+
+/** Whether a key is kept: one that only the view can take, and all that are typed behind such a one. */
+function keeps(...keys) {
+  if (!fetched) return false;
+  if (kept.length + keys.length <= MOST_KEPT) kept.push(...keys);
+  return true;
+}
+
 let begun = ""; // the first of two keys, as in "g h"
 let forget = 0;
 
@@ -94,6 +136,7 @@ function mainScroller() {
 
 addEventListener("keydown", (event) => {
   const key = event.key;
+  if (event.ctrlKey || event.metaKey || event.altKey || key === "Escape") kept.length = 0; // whoever does something else
   if ((event.ctrlKey || event.metaKey) && !event.altKey && key.toLowerCase() === "k") {
     if (runKey("palette")) event.preventDefault();
     return;
@@ -111,6 +154,7 @@ addEventListener("keydown", (event) => {
   }
   if (isField(event.target)) return;
   if (document.querySelector("[aria-modal=true]") && key !== "?") return; // what lies below a dialog is not looked at
+  if (kept.length && /^(.|Enter|Backspace)$/u.test(key) && keeps(key)) return event.preventDefault();
   if (SCROLLING.test(key) && document.activeElement === document.body) mainScroller()?.focus({ preventScroll: true });
   const isControl = event.target instanceof Element && event.target.closest("button,a,summary,[role=option],[role=slider]");
   if (key === "Enter" && isControl) return;
@@ -118,7 +162,7 @@ addEventListener("keydown", (event) => {
   const found = KEYS.find((one) => one.keys.includes(pressed));
   begun = "";
   clearTimeout(forget);
-  if (found && runKey(found.id)) {
+  if (found && (runKey(found.id) || keeps(...pressed.split(" ")))) {
     event.preventDefault();
   } else if (!found && KEYS.some((one) => one.keys.some((two) => two.startsWith(key + " ")))) {
     begun = key;

@@ -1,6 +1,7 @@
 // A view that is fetched when it is first shown, or when nothing else is to be done.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
+import { keepKeys } from "./keys.js";
 import { AskError, askGrants, onReturn } from "./server.js";
 import { Loading, Problem } from "./states.js";
 
@@ -34,6 +35,13 @@ export function lazily(fetchView, frame = asPage) {
         () => whyGone().then((problem) => setState((before) => ({ ...before, problem }))),
       );
     }, [state.turn]);
+    const endKeys = useRef(null);
+    const isThere = Boolean(found);
+    useLayoutEffect(() => {
+      if (isThere || state.problem) endKeys.current?.(isThere);
+      else endKeys.current = keepKeys();
+    }, [isThere, state.problem]);
+    useLayoutEffect(() => () => endKeys.current?.(false), []);
     const again = () => setState((before) => ({ turn: before.turn + 1, problem: null }));
     const isGone = state.problem?.code === "gone";
     useEffect(() => (isGone ? onReturn(again) : undefined), [isGone]);

@@ -11,7 +11,8 @@ import { EmptyStore } from "./empty.js";
 import { ContinueButton, OwnStrip, nameAmong, priceOf, useChanges, useTicks } from "./pieces.js";
 import { dateOf, dayAfter } from "./windows.js";
 
-const zoneOf = (day) => -new Date(day ? `${day}T12:00:00` : Date.now()).getTimezoneOffset();
+/** Of what is no day there is none: the server says what is wrong with it. */
+const zoneOf = (day) => -new Date(day ? `${day}T12:00:00` : Date.now()).getTimezoneOffset() || 0;
 
 export function Home() {
   const asked = address.value.params.get("day") || "";

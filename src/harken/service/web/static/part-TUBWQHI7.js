@@ -1,1 +1,0 @@
-import{a,b}from"./part-YHJSV3WY.js";import"./part-TVV35BOC.js";import"./part-ACMELGCF.js";import"./part-6SATQHU5.js";import"./part-LHL4UU4N.js";import"./part-FS4KPCAP.js";import"./part-ZGYTT7J6.js";export{a as Home,b as roundMoney};
