@@ -519,3 +519,27 @@ class TestGeminiCli:
         assert min(before) > 0
         assert before == after
         assert spent == [one.figures.usage for one in repo.stats()][-1]
+
+    def test_messages_with_ids_of_another_hand_are_there_once_when_they_are_resumed(
+        self, repo: Repo, tmp_path: Path
+    ) -> None:
+        """Ids like these may be other messages' elsewhere; in a session that Harken wrote they are those it went on
+        from."""
+        for session, words in ((FIRST, "where is the walrus"), (SECOND, "where is the heron")):
+            said = GeminiSession(session, started=False).user(words, "m1").model("I look.", "m2")
+            take_in(repo, tmp_path / f"session-2026-01-02T00-00-{session[:8]}-{words[-5:]}.jsonl", said.data)
+        session = FIRST
+        for turn in (1, 2):
+            ready = repo.resume(session, "gemini-cli", cwd=tmp_path, home=tmp_path / f"home-{turn}" / ".gemini")
+            more = GeminiSession(ready.session, started=False).user("go on", f"n{turn}").lines[1:]
+            with Path(ready.path).open("ab") as file:
+                file.write(b"".join(line + b"\n" for line in more))
+            list(repo.import_sessions([ready.path]))
+            repo.index.catch_up()
+            session = ready.session
+
+            asked = "SELECT role, count(*) FROM messages WHERE role != 'title' GROUP BY role"
+            assert {"assistant": 2, "human": 2 + turn} == dict(tuple(row) for row in repo.sql(asked).rows)
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+            assert digest(fresh) == digest(repo.index)

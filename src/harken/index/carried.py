@@ -94,6 +94,14 @@ class Continuations:
         begun = self._remembered(session)
         return begun.session if begun.keeps_names else ""
 
+    def named_in(self, session: str) -> str:
+        """The first of the sessions that went on from each other under the same names; empty where it is this one."""
+        first, seen = "", {session}
+        while (before := self.copied_from(first or session)) and before not in seen:
+            seen.add(before)
+            first = before
+        return first
+
     def begins_inside(self, session: str, begin: int | None) -> bool:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session).prefix

@@ -233,7 +233,8 @@ class Batch:
             family = self._rows.family(session, told) if session is not None else ""
             return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
         if format.shared_names is not None:
-            names = names._replace(shared=_called(format, shared or format.shared_names(data)))
+            named_in = self._continuations.named_in(names.scope)
+            names = names._replace(named_in=named_in, shared=_called(format, shared or format.shared_names(data)))
             unnamed = format.unnamed_names
             return names if unnamed is None else names._replace(unnamed=_called(format, unnamed(data)))
         if format.captured_names is not None:

@@ -130,6 +130,8 @@ class RecordNames(NamedTuple):
     """From a name to what the record says, where only that tells a copy."""
     unnamed: Callable[[str], str] | None = None
     """From a name to what `shared` calls the record where it has no name, or nothing."""
+    named_in: str = ""
+    """The session whose names these are too: of one that Harken wrote with the records of another, that one."""
 
 
 def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[MessageRow]:
@@ -161,7 +163,8 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
         elif common := names.shared(name) if names.shared is not None and name else "":
             key = key_of("", common, index)
         else:
-            key = key_of(names.scope, record, index) if record else key_of(names.commit, "", number)
+            scope = names.named_in if names.named_in and name[:1] != "@" else names.scope
+            key = key_of(scope, record, index) if record else key_of(names.commit, "", number)
         nameless = names.unnamed(name) if names.unnamed is not None and name and name[0] != "@" else ""
         if type(event) is ToolResult:
             tool = tools.take(event) or tool
