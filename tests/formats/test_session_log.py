@@ -42,7 +42,9 @@ from harken.formats.session_log import (
     record_of,
     records_of,
     scan,
+    side_chains,
 )
+from harken.formats.session_log.scan import SOFT
 from support.events import events as any_event
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "FORMAT.md"
@@ -537,3 +539,68 @@ def test_a_record_of_several_lines_counts_once(record: tuple[Event, ...], expect
     assert (human + 1, injected, results) == (prompts.human, prompts.injected, prompts.tool_result)
     assert tally.prompts == Tally.of(FORMAT.read(data)).prompts
     assert ({"reminder": 1} if injected else {}) == tally.origins
+
+
+GO = Prompt(content="go", message_id="m1", agent_id="a")
+CALLED = ToolCall(id="c", name="look", input=b"{}", message_id="m2", agent_id="a")
+FOUND = ToolResult(id="c", output="four", message_id="m3", agent_id="a")
+HINT = Prompt(content="hint", source="injected", origin="reminder", message_id="m3", agent_id="a", index=1)
+ADVICE = HINT.replace(origin="advice", index=2)
+SAID = Response(content="four", message_id="m4", agent_id="a")
+CALLED_BELOW = ToolCall(id="d", name="look", input=b"{}", message_id="n1", agent_id="b")
+ASKED_BELOW = Prompt(content="find it", message_id="n2", agent_id="b")
+HINT_FIRST, FOUND_LATER = HINT.replace(index=0), FOUND.replace(index=1)
+FOLDED = System(subtype="compact_boundary", message_id="m5", agent_id="a")
+SUMMED_UP = Prompt(content="so far", source="injected", origin="summary", message_id="m5", agent_id="a", index=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param((GO, CALLED, FOUND, HINT, SAID), (1, 0, 1), id="a cut within it"),
+        pytest.param((GO, CALLED, FOUND, HINT.replace(source="user"), SAID), (2, 0, 1), id="a person's words"),
+        pytest.param((GO, CALLED, FOUND, CALLED_BELOW, HINT, SAID), (1, 0, 1), id="another's call within it"),
+        pytest.param((GO, HINT_FIRST, ASKED_BELOW, ADVICE, SAID), (2, 1, 0), id="another's prompt within it"),
+        pytest.param((GO, CALLED, HINT_FIRST, ASKED_BELOW, FOUND_LATER, SAID), (2, 0, 1), id="the result comes later"),
+        pytest.param((GO, SAID, FOLDED, SUMMED_UP), (1, 0, 0), id="what a compaction puts in its place"),
+        pytest.param((GO, ASKED_BELOW, HINT.replace(message_id=""), SAID), (2, 0, 0), id="a line without a name"),
+    ],
+)
+def test_a_record_counts_once_wherever_it_is_cut_or_parted(
+    events: tuple[Event, ...], expected: tuple[int, int, int]
+) -> None:
+    data = FORMAT.write(events).data
+    lines = data.splitlines(keepends=True)
+    fresh, read = scan(data), Tally.of(FORMAT.read(data))
+    state, at = b"", 0
+    for count in range(1, len(lines) + 1):
+        grown = scan(b"".join(lines[:count])[at:], state)
+        state, at = grown.state, grown.offset
+        assert all((delta.messages or 0) >= 0 for delta in grown.deltas)
+
+    prompts = fresh.tally.prompts
+    assert expected == (prompts.human, prompts.injected, prompts.tool_result)
+    assert (prompts, fresh.tally.origins) == (read.prompts, read.origins)
+    assert (prompts, fresh.tally.origins) == (grown.tally.prompts, grown.tally.origins)
+    assert (fresh.messages, fresh.inside) == (grown.messages, grown.inside)
+    own = [scan(lines).tally.prompts.injected for lines in side_chains(data).values()]
+    main = scan(b"".join(line for line in lines if b'"agent_id":"a"' in line)).tally.prompts.injected
+    assert prompts.injected == main + sum(own)
+
+
+def test_a_record_that_takes_back_what_is_committed_makes_no_commit_of_less_than_nothing() -> None:
+    long = HINT_FIRST.replace(content="x" * SOFT)
+    facts = scan(FORMAT.write([long, FOUND_LATER]).data)
+
+    assert [1, 0] == [delta.messages for delta in facts.deltas]
+    assert 0 == facts.messages
+
+
+def test_a_state_of_before_that_knows_no_record_is_gone_on_from() -> None:
+    data = FORMAT.write([GO, CALLED, FOUND, HINT, SAID]).data
+    closed = scan(data).offset
+    state = orjson.loads(scan(data).state)
+    of_before = {key: value for key, value in state.items() if key not in ("last", "latest")}
+
+    assert {"last", "latest"} <= state.keys()
+    assert 1 == scan(data[closed:], orjson.dumps(of_before)).tally.prompts.injected

@@ -12,8 +12,9 @@ import harken
 from harken.agents import load_session
 from harken.context import SessionSettings, SessionTracker
 from harken.errors import BadRequest
-from harken.events import Prompt
+from harken.events import Prompt, Response, ToolCall, ToolResult
 from harken.events.figures import Figures
+from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.formats.session_log import events_of
 from harken.log import Session
 from harken.repo import Repo
@@ -102,6 +103,41 @@ class TestAgentsThatTalk:
         assert sorted(live.values()) == read
         assert told.with_agents is not None
         assert sum(live.values()) == messages(told.with_agents)
+
+    @pytest.mark.parametrize("reopened", [False, True])
+    def test_a_message_that_a_commit_or_another_agent_parts_counts_once(
+        self, repo: Repo, tmp_path: Path, reopened: bool
+    ) -> None:
+        called = ToolCall(id="c", name="look", input=b"{}", message_id="m2", agent_id="a")
+        hint = Prompt(content="hint", source="injected", origin="reminder", message_id="m3", agent_id="a", index=1)
+        events = [
+            Prompt(content="go", message_id="m1", agent_id="a"),
+            called,
+            ToolResult(id="c", output="four", message_id="m3", agent_id="a"),
+            called.replace(message_id="n1", agent_id="b"),
+            hint,
+            Response(content="four", message_id="m4", agent_id="a"),
+        ]
+        path = tmp_path / "s.jsonl"
+        path.write_bytes(SESSION_LOG.write(events).data)
+        lines = path.read_bytes().splitlines(keepends=True)
+        name = session_name(path, lines[0])
+        tracker = SessionTracker(repo, session=name, source=str(path), settings=SessionSettings())
+        for at, line in enumerate(lines):
+            if reopened:
+                tracker = SessionTracker(repo, session=name, source=str(path), settings=SessionSettings())
+                tracker.feed(b"".join(lines[:at]))
+            tracker.feed(line)
+            tracker.checkpoint()
+        live = {row.session: row.messages for row in repo.sessions()}
+        with harken.open("memory:") as other:
+            list(other.import_sessions([path]))
+            read = {row.session: row.messages for row in other.sessions()}
+
+        (told,) = repo.stats([name])
+        assert {name: 2, f"{name}/b": 0} == live == read
+        assert told.with_agents is not None
+        assert 2 == messages(told.with_agents)
 
     def test_a_transcript_that_was_folded_is_folded_in_the_chain(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "cafe.jsonl") as session:

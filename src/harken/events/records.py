@@ -28,13 +28,21 @@ def agent_of(record: list[Event]) -> str:
     return tellers.pop() if len(tellers) == 1 else ""
 
 
+def goes_on(event: Event, last: str) -> bool:
+    """Whether an event that is not its record's first is of the last record that its agent began, wherever that stands.
+    Else it is of the record before it, whosever that is."""
+    return bool(event.message_id) and event.message_id == last
+
+
 def by_record(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """The events record by record: one that says several things numbers them."""
-    record: list[Event] = []
+    """The events record by record: one that says several things numbers them, and others' may stand between."""
+    records: list[list[Event]] = []
+    last: dict[str, list[Event]] = {}
     for event in events:
-        if not event.index and record:
-            yield record
-            record = []
-        record.append(event)
-    if record:
-        yield record
+        if event.index and records:
+            own = last.get(event.agent_id)
+            (own if own and goes_on(event, own[0].message_id) else records[-1]).append(event)
+        else:
+            records.append([event])
+            last[event.agent_id] = records[-1]
+    yield from records

@@ -22,7 +22,7 @@ import msgspec
 from .base import LARGEST_COUNT, Event, Tokens, clean, figure
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
-from .places import TOOL_RESULT, counted_as, place_of
+from .places import NOTHING, TOOL_RESULT, RecordSoFar, counted_as, place_of
 from .records import by_record
 from .runs import AGENT, AGENTS, EMBEDDED, SEVERAL, TOTAL, Error, Metric
 from .session import TranscriptEdit
@@ -112,11 +112,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             tally.record(record)
         return tally
 
-    def record(self, events: Sequence[Event], places: list[str] | None = None) -> None:
-        """Count the events of one record. Where they come in pieces, `places` goes along: whose place the record took
-        as far as it was counted."""
-        places = [] if places is None else places
-        counted = counted_as(places)
+    def record(self, events: Sequence[Event], so_far: RecordSoFar = NOTHING) -> RecordSoFar:
+        """Count the events of one record. Where they come in pieces, the answer goes along with the next one."""
+        if so_far.replaced:
+            return so_far
+        places, replaced = list(so_far.places), False
         for event in events:
             if event.time is not None:
                 self.at(event.time)
@@ -126,16 +126,20 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
                     places.append(place)
             elif type(event) is System and event.subtype == BOUNDARY:
                 self.compactions += 1
-                return  # what a compaction puts in the place of the conversation was said before
+                places, replaced = [], True  # what a compaction puts in the place of the conversation was said before
+                break
             else:
                 self._count(event)
+        if not places and not so_far.places and not replaced:
+            return NOTHING
         now = counted_as(places)
         for place in now:
-            if place not in counted:
+            if place not in so_far.places:
                 self.prompt(place)
-        for place in counted:
+        for place in so_far.places:
             if place not in now:
                 self.prompt(place, -1)
+        return RecordSoFar(now, replaced)
 
     def _count(self, event: Event) -> None:
         if type(event) is ToolCall:

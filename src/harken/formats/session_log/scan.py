@@ -21,9 +21,10 @@ import msgspec
 import orjson
 
 from harken import ids
-from harken.events import Output
+from harken.events import Event, Output
 from harken.events.base import clean, excerpt
-from harken.events.places import ATTACHED
+from harken.events.places import ATTACHED, NOTHING, RecordSoFar
+from harken.events.records import goes_on
 from harken.events.tally import Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
@@ -64,12 +65,21 @@ class LogState(msgspec.Struct, omit_defaults=True):
     origin: Origin | None = None
     """What the log says that it goes on from."""
     tally: Tally = msgspec.field(default_factory=Tally)
+    last: dict[str, tuple[str, RecordSoFar]] = {}
+    """By agent the last record it began, whose further lines may follow: its name, and what is counted of it."""
+    latest: str = ""
+    """The agent that began the last one of all."""
 
     def copy(self) -> LogState:
         """A state that goes its own way."""
         tally = self.tally.without_requests()
         return msgspec.structs.replace(
-            self, agents=list(self.agents), calls=dict(self.calls), makers=dict(self.makers), tally=tally
+            self,
+            agents=list(self.agents),
+            calls=dict(self.calls),
+            makers=dict(self.makers),
+            last=dict(self.last),
+            tally=tally,
         )
 
 
@@ -100,10 +110,6 @@ class LogScanner:
         self._records = 0
         self._said = self.now.tally.messages
         """Messages before the open delta."""
-        self._record: LogLine = {}
-        """The last line that was no more of the record before it."""
-        self._places: list[str] = []
-        """Whose place that record took, as far as it is counted."""
 
     @property
     def at_rest(self) -> bool:
@@ -129,9 +135,7 @@ class LogScanner:
         self._records += 1
         events = events_of(data, record.raw) if data is not None else []
         before = now.tally.messages
-        if data is None or not self._goes_on(data):
-            self._record, self._places = data or {}, []
-        now.tally.record(events, self._places)
+        self._count(events)
         now.opaque += data is None or any(isinstance(event, Output) and event.why for event in events)
         if data is None:
             return
@@ -145,11 +149,18 @@ class LogScanner:
         if whole is not None and not self._waiting:
             self._cut_behind(whole, start)
 
-    def _goes_on(self, line: LogLine) -> bool:
-        """Whether a line is more of the record of the one before, which counts once."""
-        index, before = line.get("index"), self._record
-        is_more = type(index) is int and index > 0 and agent_of(line) == agent_of(before)
-        return is_more and as_id(line.get("message_id")) == as_id(before.get("message_id"))
+    def _count(self, events: list[Event]) -> None:
+        """Count what a line says, as of the record that it is of (`by_record`)."""
+        now = self.now
+        agent, name, so_far = (events[0].agent_id, events[0].message_id, NOTHING) if events else ("", "", NOTHING)
+        if events and events[0].index and now.last:
+            known = now.last.get(agent)
+            if known is None or not goes_on(events[0], known[0]):
+                agent = now.latest
+            name, so_far = now.last[agent]
+        else:
+            now.latest = agent
+        now.last[agent] = name, now.tally.record(events, so_far)
 
     def tail(self) -> Delta | None:
         """What follows the last cut; the delta that a grown log would continue."""
@@ -271,7 +282,8 @@ class LogScanner:
             time=self._time,
             closed=closed,
             records=self._records,
-            messages=self.now.tally.messages - self._said,
+            # What was counted before the cut may turn out to be the words of a tool, which count nowhere.
+            messages=max(self.now.tally.messages - self._said, 0),
         )
 
     def facts(self) -> FileFacts:
