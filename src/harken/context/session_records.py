@@ -1,12 +1,13 @@
 """The records of a session as they are counted: every version of it, each record once, and which it carried over.
 
-**Carried over** is what a session began with and did not make. There are three ways to know it:
+**Carried over** is what a session began with and did not make. There are four ways to know it:
 
 1. Harken wrote the session's beginning (`resume`, `run --from`, `chat --from`), and remembered how much of it: the
    annotation `instantiated` on the commit that it continues. In other stores the file itself tells (`Origin`). This
    holds for every runtime and across runtimes.
 2. The session's chain hangs from commits of another session.
-3. Another session has the record under the same name (`Format.shared_names`): a runtime's own forks copy records. Who
+3. A session log says so of the entries that an agent began with (`Format.carried_names`), wherever they stand.
+4. Another session has the record under the same name (`Format.shared_names`): a runtime's own forks copy records. Who
    has it first can only be told where several sessions are counted together; so this is left to the sum.
 
 Where records have no ids (Codex), two that say the same share a name, and so do two requests that used as much. Where
@@ -93,7 +94,7 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
             if name in told_before:
                 continue
             events = [event for event in record if _is_request(event)] if name in again else record
-            carried = written.has(name, place) or version.inherited.has(name, place)
+            carried = written.has(name, place) or version.inherited.has(name, place) or bool(version.carried_from(name))
             shared = version.shared(name)
             maker = makers.of(record, shared, carried=carried) if name.startswith("@") and shared else ""
             if events:
@@ -184,9 +185,12 @@ def _signed(event: Event, maker: str) -> Event:
 
 def file_records(data: bytes, format: Format, path: str) -> Iterator[SessionRecord]:
     """The records of a file that is in no store, each with what its copies in other sessions are called too."""
-    shared = _sharing(format, data, path)
+    shared, carried_from = _sharing(format, data, path), _carrying(format, data)
     for record in by_record(format.read(data)):
-        yield SessionRecord(events=record, name=shared(record[0].message_id), agent=agent_of(record))
+        name = record[0].message_id
+        carried = bool(carried_from(name))
+        known_as = "" if carried else shared(name)
+        yield SessionRecord(events=record, name=known_as, carried=carried, agent=agent_of(record))
 
 
 def find_remembered(store: Store, row: SessionRow) -> Remembered | None:
@@ -235,6 +239,7 @@ class _Version:
         self.shared: Callable[[str], str] = str
         self.unnamed: Callable[[str], str] | None = None
         self.inherited = Beginning()
+        self.carried_from: Callable[[str], str] = _from_nobody
         if tip:
             whole = everything(store, store.get_commit(tip))
             format = formats.get(whole.format)
@@ -248,6 +253,7 @@ class _Version:
             if own and row.older and format.unnamed_names is not None:
                 self.unnamed = format.unnamed_names(whole.bytes)
             self.inherited = _inherited(store, tip)
+            self.carried_from = _carrying(format, whole.bytes)
 
 
 def _is_in_own_format(format: Format, runtime: str) -> bool:
@@ -270,6 +276,15 @@ def _sharing(
         return lambda name: format.shared_as(shared(name))
     # Other sessions have other records under these names, but the agents inside a file have the file's.
     return lambda name: f"{scope} {name}" if name and not name.startswith("@") else ""
+
+
+def _carrying(format: Format, data: bytes) -> Callable[[str], str]:
+    """From a record's name to the session that it was carried over from, as the bytes themselves say."""
+    return _from_nobody if format.carried_names is None else format.carried_names(data)
+
+
+def _from_nobody(name: str) -> str:
+    return ""
 
 
 def _scope(row: SessionRow) -> str:

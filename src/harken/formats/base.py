@@ -162,6 +162,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     captured_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to that of the record of another program's session which was captured in it, as the index
     calls that one (its format, then its shared name); or nothing."""
+    carried_names: Callable[[bytes], Callable[[str], str]] | None = None
+    """From a record's name to the session that it was carried over from, where the file itself says so of single
+    records; or nothing."""
     delta_names: Callable[[bytes], tuple[str, Callable[[str], str]]] | None = None
     """For a delta alone, where only what records say tells copies: what all descends from, and a record's content."""
 

@@ -70,7 +70,7 @@ def guarded(found: Format) -> Format:
     # Of what fails in `named_reader` nobody could say whether it was to read or to name: each is asked alone.
     direct = {name: raising(write) for name, write in found.direct.items()}
     wrapped: dict[str, Any] = {"direct": direct, "named_reader": None}
-    naming = ("shared_names", "unnamed_names", "captured_names", "delta_names")
+    naming = ("shared_names", "unnamed_names", "captured_names", "carried_names", "delta_names")
     others = ("join", "split", "context", "writer", "adopter", "places", *naming)
     for names, wrap in ((others, raising), (_READERS, opaque)):
         for name in names:

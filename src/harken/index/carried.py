@@ -1,14 +1,15 @@
 """What Harken wrote as the beginning of a session in another runtime: the same messages, under names of their own.
 
 A resume in the same runtime keeps the names of records, so that copies are known by these. A translation makes up new
-ones; there the text tells which message of the session that is continued comes again. A sub-agent's records may become
+ones; there the text tells which message of the session that is continued comes again. So it does where a record says
+itself that an agent began with it, in the middle of its session. A sub-agent's records may become
 others as it is resumed in its own runtime (several are put together): there the text tells of those that no name does.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from harken.context.names import RESUMED_BRANCH
@@ -20,12 +21,21 @@ from harken.events.records import by_record
 from harken.formats import find
 from harken.store.base import SessionRow, Store
 
-from .rows import HUMAN, INJECTED, MessageRow
+from .rows import HUMAN, INJECTED, SYSTEM, MessageRow
 
 _Text = tuple[str, int, int]
 """Role, sum and size: what tells a text."""
 _PROMPTS = (HUMAN, INJECTED)
 """What one runtime knows to be a program's words may be a person's in another, which has no place to say so."""
+
+
+_SAID = """
+WITH before AS (SELECT n FROM sessions WHERE session = ?), said AS (SELECT n FROM messages
+  WHERE session IN before UNION SELECT message FROM copies WHERE session IN before)
+SELECT m.n, m.role, m.sum, m.size, c.record, c.session IS NOT NULL FROM messages m
+LEFT JOIN copies c ON c.message = m.n AND c.session = ? WHERE m.n IN said ORDER BY m.n
+"""
+"""What a session has said or copied, and under which record another one, if it does, has a copy of it."""
 
 
 class _Beginning(NamedTuple):
@@ -81,6 +91,35 @@ def _text(role: str, total: int, size: int) -> _Text:
     return HUMAN if role in _PROMPTS else role, total, size
 
 
+def _heard(role: str, total: int, size: int) -> _Text:
+    """What tells a text that an agent has before it; what a compaction put there is a notice where it was said."""
+    return _text(HUMAN if role == SYSTEM else role, total, size)
+
+
+class BegunWith:
+    """The messages of one session, of which an agent in another has some before it from its beginning on."""
+
+    def __init__(self, said: Iterable[tuple[int, str, int, int, str | None, bool]]) -> None:
+        self._said: dict[_Text, dict[int, str | None]] = {}
+        self._copied: set[int] = set()
+        for number, role, total, size, record, is_copied in said:
+            self._said.setdefault(_heard(role, total, size), {})[number] = record
+            if is_copied:
+                self._copied.add(number)
+
+    def find(self, role: str, total: int, size: int, record: str | None) -> int | None:
+        """The message that a record is a copy of: the one that it was found to be before, else the first that says the
+        same and of which the session has no copy yet, else the first."""
+        same = self._said.get(_heard(role, total, size), {})
+        known = next((n for n, copy in same.items() if n in self._copied and copy == record), None)
+        if known is None:
+            known = next((n for n in same if n not in self._copied), next(iter(same), None))
+            if known is not None and known not in self._copied:
+                self._copied.add(known)
+                same[known] = record
+        return known
+
+
 class Continuations:
     """Which sessions began with what another said, as Harken remembers it."""
 
@@ -115,17 +154,16 @@ class Continuations:
             self._texts[session] = removed, texts
         return texts
 
+    def begun_with(self, before: str, number: int) -> BegunWith:
+        """What a session has said of which an agent in another, whose number this is, has some from its beginning."""
+        return BegunWith(self._db.execute(_SAID, (before, number)))
+
     def _read(self, session: str, number: int) -> CarriedTexts:
         before = self._remembered(session)
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
-        for n, role, total, size, is_copied, record in self._db.execute(
-            "WITH before AS (SELECT n FROM sessions WHERE session = ?), said AS (SELECT n FROM messages"
-            " WHERE session IN before UNION SELECT message FROM copies WHERE session IN before)"
-            " SELECT m.n, m.role, m.sum, m.size, c.session IS NOT NULL, c.record FROM messages m"
-            " LEFT JOIN copies c ON c.message = m.n AND c.session = ? WHERE m.n IN said ORDER BY m.n",
-            (before.session, number),
-        ):  # what that one has copied itself is the first's
+        # What that one has copied itself is the first's.
+        for n, role, total, size, record, is_copied in self._db.execute(_SAID, (before.session, number)):
             text = _text(role, total, size)
             if is_copied:
                 taken[record, text] = n

@@ -58,6 +58,8 @@ class Batch:
         self._contested = Contested(store, connection)
         self._changed: dict[str, None] = {}
         """The sessions whose rows were taken in."""
+        self._said_in: set[str] = set()
+        """The sessions that commits were taken in of."""
         self.formats: set[str] = set()
         """The formats that were asked for."""
 
@@ -163,7 +165,10 @@ class Batch:
         number = self._add_commit(commit, told, shape)
         if _is_document(format):
             self._rows.reopen(rows.results(events), session)
-        own = self._without_carried(messages, commit, (session, number), begin)
+        carried_from = format.carried_names(data) if format.carried_names is not None else None
+        own = self._without_begun(messages, commit, (session, number), carried_from)
+        own = self._without_carried(own, commit, (session, number), begin)
+        self._said_in.add(_top(commit.session_id))
         if session is None or not self._recordings.are_beside(
             self._session_of(commit), recorded=told.since is not None
         ):
@@ -179,6 +184,7 @@ class Batch:
     def _settle(self) -> None:
         """See to it that of several texts of a message the one stands that its session says as it stands."""
         self._rows.flush()
+        self._rows.settle_awaited(self._said_in, self._continuations.begun_with)
         for number, name in self._contested.sessions(self._changed).items():
             standing = self._contested.standing(name)
             if standing is None or not (keys := self._contested.misplaced(number, standing)):
@@ -208,6 +214,25 @@ class Batch:
                 names_of = rows.RecordNames(commit.session_id or commit.id, commit.id, 0)
                 self._rows.drop(rows.message_rows(self._format(commit).read_delta(data), names_of), commit.id)
         self._take_commits([found[name] for name in found if name not in gone])
+
+    def _without_begun(
+        self,
+        messages: Sequence[rows.MessageRow],
+        commit: Commit,
+        numbers: tuple[int | None, int],
+        carried_from: _Called | None,
+    ) -> Iterable[rows.MessageRow]:
+        """The messages but for those that an agent began with, as their records say. What it has from its own session
+        stands there."""
+        session, number = numbers
+        sources = [carried_from(row.record or "") if carried_from is not None else "" for row in messages]
+        if session is None or not any(sources):
+            return messages
+        self._rows.flush()
+        told = [
+            (row, source) for row, source in zip(messages, sources, strict=True) if source != _top(commit.session_id)
+        ]
+        return self._rows.without_begun(told, session, number, self._continuations.begun_with)
 
     def _without_carried(
         self, messages: Iterable[rows.MessageRow], commit: Commit, numbers: tuple[int | None, int], begin: int | None
@@ -379,6 +404,11 @@ class Batch:
                 ).fetchone()
                 said = rows.said_row(f"commit {commit.id}", rows.SUMMARY, notes[-1].value, commit.time)
                 self._rows.add([said], session, number[0] if number else None, commit.id)
+
+
+def _top(session: str) -> str:
+    """The session of an agent's chain."""
+    return session.partition("/")[0]
 
 
 def _called(format: Format, find: _Called) -> _Called:

@@ -115,6 +115,10 @@ CREATE TABLE carried (                                     -- copies in another 
   message INTEGER NOT NULL
 );
 CREATE INDEX carried_by_message ON carried (message);
+CREATE TABLE awaited (                                     -- messages that an agent began with, of a session
+  source TEXT, key INTEGER,                                -- that does not say them, or is not there yet
+  PRIMARY KEY (source, key)
+) WITHOUT ROWID;
 CREATE TABLE sources (                                     -- where a session's words come from, its agents' included
   session TEXT PRIMARY KEY, recorded INTEGER NOT NULL, told INTEGER NOT NULL
 ) WITHOUT ROWID;

@@ -27,6 +27,7 @@ from harken.events.cbor import decode_events
 from harken.files import write_hint, write_whole
 from harken.formats import Loss
 from harken.formats.facts import ORIGIN, Origin
+from harken.formats.session_log import CARRIED_FROM
 from harken.store import Commit, Store
 
 ROOT = "agent_001"
@@ -67,10 +68,12 @@ def carry(store: Store, source: Commit) -> tuple[list[Event], tuple[Loss, ...]]:
 
 
 def transcript(store: Store, source: Commit) -> list[dict[str, Any]]:
-    """The conversation at a commit as entries to begin with; their ids would mean something else in another log."""
+    """The conversation at a commit as entries to begin with, each with the session that it is from; their ids would
+    mean something else in another log."""
+    told = {CARRIED_FROM: source.session_id.partition("/")[0] or source.id}
     lines = formats.get(LOG_FORMAT).write(carry(store, source)[0]).data.splitlines()
     entries = (one for one in map(orjson.loads, lines) if one.get("event_type") == "transcript_entry")
-    return [{key: value for key, value in one.items() if key != "message_id"} for one in entries]
+    return [{key: value for key, value in one.items() if key != "message_id"} | told for one in entries]
 
 
 def _signed(created: AgentCreated, source: Commit, rest: bytes) -> bytes:

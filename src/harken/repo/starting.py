@@ -1,7 +1,7 @@
 """`repo.agent`: a native agent that begins with a conversation of the store, in a session that is open.
 
-What is carried over stands in the log as the agent's own transcript, and the line that makes the agent says which
-commit it starts from.
+What is carried over stands in the log as the agent's own transcript. The line that makes the agent says which commit it
+starts from, and each entry which session it is from: it is counted there, and nowhere else.
 """
 
 from __future__ import annotations

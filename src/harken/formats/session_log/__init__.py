@@ -13,7 +13,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
-from .copies import captured_names
+from .copies import CARRIED_FROM, captured_names, carried_names
 from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_about, read_groups, read_records
 from .present import in_present_shape
 from .reading import (
@@ -111,10 +111,12 @@ FORMAT = Format(
     older={"session-log-v2": in_present_shape},
     tells_agents=True,
     captured_names=captured_names,
+    carried_names=carried_names,
 )
 
 __all__ = [
     "BLANK",
+    "CARRIED_FROM",
     "CLAIMED_BY",
     "ENTRY",
     "FORMAT",

@@ -1,4 +1,5 @@
-"""Which lines of a log are records of another program's session, from whose file they were captured."""
+"""Which lines of a log are records of another session: captured from another program's file, or carried over from a
+session that an agent goes on from."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .lines import read_records
+from .reading import ENTRY
 from .writing import ENTRIES
 
 CLAUDE_SESSION = "claude_session_id"
@@ -24,6 +26,21 @@ def captured_names(data: bytes) -> Callable[[str], str]:
             if isinstance(about.get(CLAUDE_SESSION), str):
                 own = about.get(RECORD)
                 found.setdefault(str(name), f"claude-code-v1 {own if isinstance(own, str) else name}")
+    return lambda name: found.get(name, "")
+
+
+CARRIED_FROM = "carried_from"
+"""In an entry that an agent began with: the session in which it was said."""
+
+
+def carried_names(data: bytes) -> Callable[[str], str]:
+    """From a line's name to the session that an agent has it from with which it began; or nothing."""
+    found: dict[str, str] = {}
+    for record in read_records((data,)) if data.find(CARRIED_FROM.encode()) >= 0 else ():
+        line = record.data or {}
+        source, name = line.get(CARRIED_FROM), line.get("message_id")
+        if isinstance(source, str) and isinstance(name, str) and line.get("event_type") == ENTRY:
+            found.setdefault(name, source)
     return lambda name: found.get(name, "")
 
 
