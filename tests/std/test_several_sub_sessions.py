@@ -8,7 +8,19 @@ from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import dumps
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
-from support.std_documents import BUILDER, CHECKER, Json, call, multi, sub_session, task_call, with_second
+from harken.formats.std.summary import computed_summary
+from support.std_documents import (
+    BUILDER,
+    CHECKER,
+    PLANNER,
+    Json,
+    call,
+    message,
+    multi,
+    sub_session,
+    task_call,
+    with_second,
+)
 from support.std_exported import without_more
 
 
@@ -159,3 +171,40 @@ def test_sub_sessions_with_other_names_of_their_fields_stay_apart(key: str, othe
     again = without_more(exported(dumps(given), given["session_id"])["sub_sessions"])
 
     assert expected == [{name: value for name, value in sub.items() if name != other} for sub in again]
+
+
+def with_observer() -> Json:
+    """A builder who is called twice, and somebody without a sub-session who tells the lead something, and is heard."""
+    observer = {"agent_id": "observer", "agent_type": "challenger"}
+    given = with_second(200)
+    given["collaboration"]["participants"].append(observer)
+    given["messages"] += [
+        message(7, 270, observer, PLANNER, "feedback", {"content": "Ship it."}),
+        message(8, 271, PLANNER, observer, "acknowledgment", {"content": "Fine."}),
+    ]
+    given["summary"] = computed_summary(given)
+    return given
+
+
+def test_who_only_sends_and_hears_messages_has_no_sub_session() -> None:
+    given = with_observer()
+
+    made = exported(dumps(given), given["session_id"])
+
+    for key in ("collaboration", "messages"):
+        assert given[key] == made[key]
+    assert [sub["sub_session_id"] for sub in given["sub_sessions"]] == [
+        s["sub_session_id"] for s in made["sub_sessions"]
+    ]
+    assert [call["call_id"] for call in given["tool_calls"]] == [call["call_id"] for call in made["tool_calls"]]
+    assert made["messages"] == exported(dumps(made), made["session_id"])["messages"]
+
+
+def test_sub_sessions_keep_their_names_beside_one_that_the_document_has_not() -> None:
+    given = with_observer()
+    given["messages"][7]["sequence_number"] = 1  # nobody mends that, so that the messages are told as they were heard
+
+    made = exported(dumps(given), given["session_id"])
+
+    told = {sub["sub_session_id"]: sub["agent"]["agent_id"] for sub in made["sub_sessions"]}
+    assert {"sub-001": "builder", "sub-002": "checker", "sub-003": "builder", "sub-004": "observer"} == told

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from harken.clock import format_instant
-from harken.events import AgentCreated, Event, Metric, Prompt, Response, ToolCall
+from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Response, ToolCall
 from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
@@ -23,6 +23,7 @@ from harken.formats.std.findings import OLD
 from harken.formats.std.json_text import loads_kept
 from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
+from harken.formats.std.parts import values
 from harken.formats.std.summary import computed_summary, unknown_durations
 
 from .as_said import AsSaid
@@ -105,7 +106,7 @@ def _document(
     tree: SessionTree, facts: SessionFacts, kind: Kind | None, wrong: frozenset[str] | None = None
 ) -> Exported:
     """The document; with `wrong` in words that are mended, those at these paths left out."""
-    if kind != "std-001" and (listed := listed_only(tree)):
+    if kind != "std-001" and (listed := listed_only(tree, has_messages="messages" not in (wrong or ()))):
         working = session_tree(
             (event for event in tree.events if event.agent_id not in listed), as_said=bool(tree.said)
         )
@@ -113,17 +114,21 @@ def _document(
     return _Export(tree, facts, kind, wrong=wrong).made()
 
 
-def listed_only(tree: SessionTree) -> dict[str, Json]:
+def listed_only(tree: SessionTree, *, has_messages: bool = True) -> dict[str, Json]:
     """Agents of which the session has no more than that they took part, as a document has listed them: nobody made
-    them, and they did nothing at any time."""
+    them, and they did nothing at any time. Where it `has_messages` of its own, and sub-sessions of others, what they
+    told each other stands there alone."""
     makers = {agent.parent for agent in tree.agents.values()}
-    found = (one for name, one in tree.agents.items() if name not in makers and _is_listed(one, tree))
+    is_told = has_messages and bool(values(tree.said.get("sub_sessions")) and values(tree.said.get("messages")))
+    found = (one for name, one in tree.agents.items() if name not in makers and _is_listed(one, tree, is_told=is_told))
     return {agent.agent_id: _listed(agent) for agent in found}
 
 
-def _is_listed(agent: SpawnedAgent, tree: SessionTree) -> bool:
-    made = agent.created
-    if made is None or len(agent.events) > 1 or agent.call or agent.notices or agent.is_hook:
+def _is_listed(agent: SpawnedAgent, tree: SessionTree, *, is_told: bool) -> bool:
+    made, more = agent.created, agent.events[1:]
+    if made is None or agent.call or agent.notices or agent.is_hook or agent.told:
+        return False
+    if more and not (is_told and all(isinstance(event, Prompt | PieceOfText) for event in more)):
         return False
     return made.time is None and not made.causes() and not made.language_model and agent.parent == tree.main
 

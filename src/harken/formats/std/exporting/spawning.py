@@ -307,15 +307,17 @@ def _name_as_told(tree: SessionTree) -> None:
         if agent.call is None and agent.told and (word := session_status(agent.told[-1].get("status"))):
             agent.failed = word == "failed"  # nobody else says how it went
     ids = [text(agent.told[0], "sub_session_id") if agent.told else "" for agent in agents]
-    if _is_clear([name or agent.sub_session_id for name, agent in zip(ids, agents, strict=True)]):
+    taken = {text(sub, "sub_session_id") for own in subs.values() for sub in own}
+    others = (name for number in count(1) if (name := f"sub-{number:03}") not in taken)
+    ids = [name or next(others) for name in ids]
+    if _is_clear(ids):
         for name, agent in zip(ids, agents, strict=True):
             agent.told_id = name
-    tasks = [[task_id_of(sub) for sub in agent.told] for agent in agents]
-    names = [name for own, agent in zip(tasks, agents, strict=True) for name in own or [agent.task_id]]
-    taken = {*names, *told_tasks(tree.said)}
+    tasks = [[task_id_of(sub) for sub in agent.told] or [""] for agent in agents]
+    taken = {*(name for own in tasks for name in own), *told_tasks(tree.said)}
     free = (name for number in count(1) if (name := f"task-{number:03}") not in taken)
     tasks = [[name or next(free) for name in own] for own in tasks]  # as a repair does
-    if _is_clear([name for name in names if name]):
+    if _is_clear([name for own in tasks for name in own]):
         for own, agent in zip(tasks, agents, strict=True):
             agent.told_tasks = own
 
