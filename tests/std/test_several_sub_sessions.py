@@ -17,6 +17,7 @@ from support.std_documents import (
     call,
     message,
     multi,
+    single,
     sub_session,
     task_call,
     with_second,
@@ -84,6 +85,35 @@ def test_agents_are_listed_as_the_document_has_them() -> None:
     assert ["checker", "builder"] == [
         one["agent_id"] for one in exported(dumps(given))["collaboration"]["participants"]
     ]
+
+
+def test_an_orchestrator_that_takes_part_is_listed_again() -> None:
+    given = multi()
+    given["collaboration"]["participants"].insert(1, given["collaboration"]["orchestrator"])
+
+    assert given["collaboration"] == exported(dumps(given))["collaboration"]
+
+
+def test_participants_without_ids_are_listed_with_those_of_a_repair() -> None:
+    given = multi()
+    given["collaboration"] = {"mode": "multi_agent", "participants": ["product_owner", "developer"]}
+    given["sub_sessions"], given["messages"], given["tool_calls"] = [], [], given["tool_calls"][:1]
+
+    again = exported(dumps(given))["collaboration"]
+
+    assert "product_owner" == again["orchestrator"]["agent_id"]
+    assert ["product_owner", "developer"] == [one["agent_id"] for one in again["participants"]]
+
+
+def test_a_call_of_one_agent_alone_keeps_its_category() -> None:
+    given = single()
+    given["tool_calls"][0] |= {"tool_name": "Bash", "input": {"params": {"command": "rm -r build"}}}
+
+    again = exported(dumps(given), given["session_id"])
+
+    assert "perception" == given["tool_calls"][0]["tool_category"] == again["tool_calls"][0]["tool_category"]
+    assert given["tool_calls"][1]["tool_category"] == again["tool_calls"][1]["tool_category"]
+    assert again == exported(dumps(again), again["session_id"])
 
 
 def test_instances_of_an_agent_are_all_listed_again() -> None:

@@ -28,6 +28,7 @@ from .parts import (
     with_error,
     words_in,
 )
+from .skeleton import is_of_one, own_category
 from .summary import computed_summary
 
 _KEY = "x_harken_fields"
@@ -94,6 +95,9 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
     title = text(data, "task_title")
     recorded = _recorded(data)
     kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
+    for name, kept_of_call in kept_calls.items() if is_of_one(data) else ():
+        if category := own_category(calls[name]):
+            kept_of_call["tool_category"] = category
     found = {
         "fields": fields,
         "summary": _said_otherwise(inner(data, "summary"), computed_summary(data)),
@@ -261,6 +265,8 @@ def _is_near(said: object, counted: object) -> bool:
 
 def _with(call: Json, kept: Json) -> Json:
     made = {**kept, **call}
+    if (category := kept.get("tool_category")) in CATEGORIES:
+        made["tool_category"] = category
     for key in ("input", "output"):
         if key in call and (more := inner(kept, key)):
             made[key] = {**more, **call[key], **more}  # what is kept is what the event has otherwise

@@ -24,17 +24,22 @@ _TOLD = frozenset({"tool_calls", "x_harken_conversation"})
 def skeleton_of(data: Json, calls: Mapping[str, object]) -> Json:
     """The record that is kept of a document; nothing of one that tells of one agent alone, whose events say next to
     all. `calls` are its calls, by the records that they are."""
-    if not any(map(data.get, ("collaboration", "sub_sessions", "messages"))):
+    if is_of_one(data):
         return {}
     kept = {key: data[key] for key in _KEPT if key in data}
     subs = values(data.get("sub_sessions"))
     kept["sub_sessions"] = [{key: value for key, value in sub.items() if key not in _TOLD} for sub in subs]
-    if categories := {name: said for name, call in calls.items() if (said := _own_category(call))}:
+    if categories := {name: said for name, call in calls.items() if (said := own_category(call))}:
         kept["tool_categories"] = categories
     return {"type": "session_document", _KEY: kept}
 
 
-def _own_category(call: object) -> str:
+def is_of_one(data: Json) -> bool:
+    """Whether a document tells of one agent alone."""
+    return not any(map(data.get, ("collaboration", "sub_sessions", "messages")))
+
+
+def own_category(call: object) -> str:
     """The category that a document gives a call, where that is another than the one by its tool; else empty."""
     said = text(call, "tool_category")
     told = tool_category(text(call, "tool_name"), inner(inner(call, "input"), "params"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import PATTERNS, Status
-from harken.formats.std.parts import inner, instant, text, values
+from harken.formats.std.parts import inner, instant, orchestrator, participants, text
 from harken.formats.std.spellings import fell_short, session_status
 
 from .spawning import SpawnedAgent
@@ -33,19 +33,18 @@ class AsSaid:
     def collaboration(self, made: Json) -> Json:
         """Who took part, with all that is said of each, and how they worked together."""
         said = inner(self._said, "collaboration")
-        known = {text(one, "agent_id"): one for one in (inner(said, "orchestrator"), *values(said.get("participants")))}
+        known = {text(one, "agent_id"): one for one in (orchestrator(self._said), *participants(self._said))}
         if said.get("pattern") in PATTERNS:
             made = made | {"pattern": self._instead(made["pattern"], said["pattern"], "collaboration.pattern")}
-        listed = _instances(said)
+        listed, main = _instances(participants(self._said)), made["orchestrator"]
         agents = [
             instance | one
-            for one in made["participants"]
+            for one in ([main] if main["agent_id"] in listed else []) + made["participants"]
             for instance in listed.get(one["agent_id"], {"": {}}).values()
         ]
         if all(text(known.get(one["agent_id"]), "agent_type") for one in agents):
-            places = {name: place for place, name in enumerate(known)}
-            agents.sort(key=lambda one: places[one["agent_id"]])
-        main = made["orchestrator"]
+            places = {name: place for place, name in enumerate(listed)}
+            agents.sort(key=lambda one: places.get(one["agent_id"], len(places)))
         more = {key: value for key, value in said.items() if key not in made}
         for key in ("mode", "pattern"):  # a word that the standard does not have is set aside, as a repair does
             if isinstance(said.get(key), str) and said[key] != made[key]:
@@ -103,10 +102,10 @@ class AsSaid:
         return said
 
 
-def _instances(said: Json) -> dict[str, dict[str, Json]]:
+def _instances(participants: list[Json]) -> dict[str, dict[str, Json]]:
     """What a document says of each participant: of all its instances, where it lists several."""
     listed: dict[str, dict[str, Json]] = {}
-    for one in values(said.get("participants")):
+    for one in participants:
         listed.setdefault(text(one, "agent_id"), {})[text(one, "instance_id")] = one
     return listed
 
