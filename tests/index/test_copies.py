@@ -365,6 +365,26 @@ def counted(repo: Repo) -> tuple[tuple[Any, ...], Any]:
     return tuple(found), (total.usage, total.tools)
 
 
+class TestAResumeInAnotherStore:
+    """The file says what it goes on from: a store that was not there when it was written knows no more."""
+
+    @pytest.mark.parametrize("target", ["claude-code", "codex", "gemini-cli", "opencode", "pi", "qwen-code"])
+    def test_what_was_carried_over_stands_once(self, repo: Repo, tmp_path: Path, target: str) -> None:
+        path = tmp_path / "S.jsonl"
+        take_in(repo, path, claude("S", assistant("a1", "a0", [call("c1")], "m1", 2), result("u1", "a1", "c1", 3)))
+        home = tmp_path / (".gemini" if target == "gemini-cli" else "home")
+        ready = repo.resume("S", target, cwd=tmp_path, home=home)
+        with harken.open(tmp_path / "another.db") as other:
+            list(other.import_sessions([path]))
+            before = counted(other)
+            list(other.import_sessions([ready.path]))
+            assert min(before[0]) > 0
+            assert before == counted(other)
+            with StoreIndex(other.store, None) as fresh:
+                fresh.catch_up()
+                assert digest(fresh) == digest(other.index)
+
+
 class TestAResumeInADatabase:
     @pytest.mark.parametrize("room", [0, 50_000])
     def test_what_was_carried_over_stands_once_however_much_room_the_rows_take(

@@ -123,8 +123,9 @@ class BegunWith:
 class Continuations:
     """Which sessions began with what another said, as Harken remembers it."""
 
-    def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
-        self._store, self._db = store, connection
+    def __init__(self, store: Store, connection: sqlite3.Connection, is_taken_in: Callable[[str], bool]) -> None:
+        """`is_taken_in` says whether a commit is in the index."""
+        self._store, self._db, self._is_taken_in = store, connection, is_taken_in
         self._before: dict[str, _Beginning] = {}
         self._texts: dict[str, tuple[int, CarriedTexts]] = {}
 
@@ -174,18 +175,25 @@ class Continuations:
     def _remembered(self, session: str) -> _Beginning:
         if session not in self._before:
             self._before[session] = _OWN  # whoever names themselves goes on from nobody
-            self._before[session] = self._look(session)
+            if (begun := self._look(session)) is None:
+                del self._before[session]
+                return _OWN
+            self._before[session] = begun
         return self._before[session]
 
-    def _look(self, session: str) -> _Beginning:
+    def _look(self, session: str) -> _Beginning | None:
+        """None as long as what it goes on from was not taken in, where only its own file tells of that."""
         try:
-            name = self._store.find_name(RESUMED_BRANCH + session)
-            row = self._store.find_session(session) if name is not None else None
+            row = self._store.find_session(session)
             told = find_remembered(self._store, row) if row is not None else None
-            if name is None or row is None or told is None:
+            if row is None or told is None:
                 return _OWN
+            name = self._store.find_name(RESUMED_BRANCH + session)
+            target = name.target if name is not None else told.origin.commit if told.origin is not None else ""
+            if name is None and not self._is_taken_in(target):
+                return None
             # What a sub-agent said stands under the session above it, which its commits name.
-            commit = self._store.get_commit(name.target)
+            commit = self._store.get_commit(target)
             before, is_agent = commit.session_id, told.goes_on_from(commit) != commit.session_id
             # A copy is known by its names, unless its source was carried over: that has only its texts.
             keeps_names = told.tier in KEEP_NAMES and not self._remembered(before).prefix

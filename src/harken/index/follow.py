@@ -54,7 +54,7 @@ class Batch:
         self._last: tuple[str, bytes] = ("", b"")
         self._called: dict[tuple[str, str, str], str] = {}
         self._readers: dict[str, Format] = {}
-        self._continuations = Continuations(store, connection)
+        self._continuations = Continuations(store, connection, lambda commit: self._numbers.below(commit) is not None)
         self._contested = Contested(store, connection)
         self._changed: dict[str, None] = {}
         """The sessions whose rows were taken in."""
