@@ -15,7 +15,7 @@ from harken import Repo, clock
 from harken.analytics import lanes as drawing
 from harken.api import operation, reference
 from harken.errors import BadRequest, NotFound
-from support.claude_lines import MODEL, assistant, user
+from support.claude_lines import MODEL, assistant, call, user
 from support.double_counting import a_sub_agent_that_only_its_parent_tells_of
 from support.page_sessions import DAY, renamed, working_day, write_session
 from support.recordings import FOLDER
@@ -97,6 +97,24 @@ class TestLanes:
 
         assert (4, 3) == (row.calls, row.failed)
         assert (row.calls, row.failed) == (lane.calls, lane.failed)
+
+    def test_a_call_without_a_time_or_with_an_earlier_one_counts_where_no_window_is_asked_for(
+        self, tmp_path: Path
+    ) -> None:
+        records = working_day()
+        for record in records:
+            if record["uuid"] == "a2":
+                del record["timestamp"]
+            elif record["uuid"] == "a3":
+                record["timestamp"] = "2025-12-31T23:00:00.000Z"
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([write_session(tmp_path, records, SESSION)]))
+            (row,) = ask(repo, "sessions_page").rows
+            (lane,) = ask(repo, "lanes", session=SESSION).lanes
+            (window,) = ask(repo, "lanes", session=SESSION, start="2026-01-01T00:00:00Z").lanes
+
+        assert (4, 3) == (row.calls, row.failed) == (lane.calls, lane.failed)
+        assert (2, 1) == (window.calls, window.failed)
 
     def test_and_what_is_known_of_agents_without_one_cost_what_the_session_does(self, tmp_path: Path) -> None:
         a_sub_agent_that_only_its_parent_tells_of(tmp_path)
@@ -267,6 +285,33 @@ class TestSessionsPage:
 
         assert "peCCCp|p" == row.strip
         assert (3, 4, 3, 1, 0) == (row.prompts, row.calls, row.failed, row.compactions, row.agents)
+
+    @pytest.mark.parametrize("more", [False, True], ids=["nothing new", "a call more"])
+    def test_what_a_fork_began_with_is_among_its_calls_as_in_its_lanes(self, tmp_path: Path, more: bool) -> None:
+        records = working_day()[:10]
+        new = [assistant("b1", "r4", [call("d1")], "n1", 100)] if more else []
+        forked = [record | {"sessionId": OTHER} for record in [*records, *new]]
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([write_session(tmp_path, records, SESSION)]))
+            list(repo.import_sessions([write_session(tmp_path, forked, OTHER)]))
+            rows = {row.session: row for row in ask(repo, "sessions_page").rows}
+            lanes = {session: ask(repo, "lanes", session=session).lanes[0] for session in rows}
+            whole = repo.usage()[0].total()
+
+        assert {SESSION: (4, 3), OTHER: (4 + more, 3)} == {name: (row.calls, row.failed) for name, row in rows.items()}
+        assert {name: (lane.calls, lane.failed) for name, lane in lanes.items()} == {
+            name: (row.calls, row.failed) for name, row in rows.items()
+        }
+        assert (4 + more, 3) == (whole.calls, whole.failed)
+
+    @pytest.mark.parametrize("runtime", ["claude-code", "pi"])
+    def test_a_resumed_copy_says_which_of_its_calls_failed(self, tmp_path: Path, runtime: str) -> None:
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([write_session(tmp_path, working_day()[:10], SESSION)]))
+            repo.resume(SESSION, runtime, cwd=tmp_path, home=tmp_path / "home", environ={})
+            list(repo.import_sessions([tmp_path / "home"]))
+
+            assert [(4, 3)] * 2 == [(row.calls, row.failed) for row in ask(repo, "sessions_page").rows]
 
     def test_price_and_order_are_those_of_the_list(self, repo: Repo) -> None:
         listed = {one.session: one for one in ask(repo, "sessions", costs=True)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from harken.analytics.prices import micros
 from harken.events import Tokens
 from harken.repo import Repo
 from harken.repo.counting import TotalFigures
+from support import traces
 from support.claude_lines import assistant, call, dump, result, user
 from support.copilot_lines import SESSION, CopilotSession
 from support.double_counting import CASES, OPUS, Case, Used, answered, claude, name, said
@@ -230,6 +232,25 @@ def test_a_day_says_what_stats_says(tmp_path: Path) -> None:
         assert [("/work/demo",)] == repo.sql("SELECT DISTINCT project FROM daily").rows
 
 
+def test_a_request_that_two_traces_tell_is_one(tmp_path: Path) -> None:
+    used = {"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 50}
+    spoken = {
+        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Hi."}]}])
+    }
+    about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", **spoken, **used}
+    for place in (1, 2):
+        told = traces.span("c1", "chat m", about, trace=f"{place:032x}")
+        (tmp_path / f"{place}.json").write_bytes(traces.document(told))
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        *_, line = repo.stats()
+        whole = repo.usage()[0].total()
+        assert (2, 1, 150) == (len(repo.sessions()), whole.requests, whole.tokens.input + whole.tokens.output)
+        assert 1 == line.figures.requests
+        assert total(repo) == counted(repo)
+
+
 class TestOnlyTheOutput:
     """Copilot CLI before 1.0.70 says what went into its requests when it ends; one that was killed never says it."""
 
@@ -256,6 +277,7 @@ class TestOnlyTheOutput:
             (line,) = repo.stats([SESSION])
             [found] = repo.usage()[0].groups("model")
             assert line.price.usd_micros == found.spending.price_usd_micros
+            assert 1 == line.figures.requests == found.spending.requests
             assert found == repo.usage(prices=str(mine))[0].groups("model")[0]
             rows, same = (repo.sql(DAILY, prices=prices).rows for prices in ("", str(mine)))
             assert rows == same

@@ -25,9 +25,15 @@ from harken.events.runs import AGENTS, SEVERAL, TOTAL
 from harken.events.tally import SYNTHETIC, RequestUsage, Tally, money
 
 LOCAL = "@"
-"""How a key begins that means something in one session only."""
+"""How a key begins of which `is_local` says whether it means something in one session only."""
 TOTALS = " total"
 """How the key of what a running total has beyond its requests ends."""
+
+
+def is_local(key: str) -> bool:
+    """Whether a row's key means something in one session only. A request that its time and its cause name
+    (`Metric.request_key`) is the same in every session that tells of it."""
+    return key.startswith((f"{LOCAL}run", f"{LOCAL}process", f"{LOCAL} #"))
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -75,7 +75,7 @@ class LaneAnswer(ApiAnswer, frozen=True, kw_only=True):
     prompts: int
     """How often a person spoke to it, in the window."""
     calls: int
-    """Calls of tools, in the window."""
+    """Calls of tools, in the window; where none is asked for, also those that nobody said the time of."""
     failed: int
     """How many of these failed."""
     price_usd_micros: int | None
@@ -129,8 +129,8 @@ class _Drawn(NamedTuple):
     """All lanes of a session, before a part of them is asked for."""
 
     lanes: dict[str, Lane]
-    calls: dict[str, list[tuple[int, bool]]]
-    """By agent: when each call was made, and whether it failed."""
+    calls: dict[str, list[tuple[int | None, bool]]]
+    """By agent: when each call was made, if anybody said so, and whether it failed."""
     by_call: dict[str, list[IndexedMoment]]
     """Threads of their own may call by the same ids."""
     models: dict[str, str]
@@ -160,7 +160,8 @@ def lanes(repo: Repo, request: LanesRequest) -> LanesAnswer:
     end = max(begin, last if until is None else until)
     shown = {agent: drawing.within(one, begin, end) for agent, one in drawn.lanes.items()}
     share = max(1, request.segments // max(1, len(shown)))
-    told = [_answer(agent, one, _About(row, below, drawn, costs), (begin, end, share)) for agent, one in shown.items()]
+    about = _About(row, below, drawn, costs, since, until)
+    told = [_answer(agent, one, about, (begin, end, share)) for agent, one in shown.items()]
     busy = sum(after - before for before, after in drawing.clipped(drawn.worked, begin, end))
     alone = sum(took for one in told for kind, took in one.spent.items() if kind not in _NOT_WORK)
     known = drawn.span is not None
@@ -192,6 +193,9 @@ class _About(NamedTuple):
     drawn: _Drawn
     costs: Mapping[str, int]
     """By agent, in 1e-12 dollars: added up first and rounded last."""
+    since: int | None
+    """The window that was asked for; None for no beginning."""
+    until: int | None
 
     @property
     def main(self) -> str:
@@ -211,9 +215,9 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         if moment.call:
             by_call.setdefault(moment.call, []).append(moment)
     steps = lane_steps(happened, foldings(index, places))
-    calls: dict[str, list[tuple[int, bool]]] = {}
+    calls: dict[str, list[tuple[int | None, bool]]] = {}
     for moment in happened:
-        if moment.role == "call" and moment.time is not None:
+        if moment.role == "call":
             calls.setdefault(moment.agent, []).append((moment.time, bool(moment.failed)))
     ordered = sorted(steps, key=lambda agent: (agent not in ("", row.agent), min(step.time for step in steps[agent])))
     found = {agent: drawing.lane(steps[agent]) for agent in ordered}
@@ -270,7 +274,13 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
     chain = own or row
     made_by, call = about.drawn.makers.get(chain.session, ("", "")) if chain.parent else ("", "")
     asked = _asked(made_by, call, about) if call else None
-    calls = [failed for time, failed in drawn.calls.get(agent, ()) if begin <= time <= end]
+    # A record may have a time before what stands ahead of it, which is before the first that is drawn.
+    calls = [
+        failed
+        for time, failed in drawn.calls.get(agent, ())
+        if (about.since is None or (time is not None and time >= about.since))
+        and (about.until is None or (time is not None and time <= about.until))
+    ]
     small = drawing.reduced(lane, begin, end, most)
     name = drawn.names.get(agent) or (agent_name(chain) if own or not agent else agent)
     return LaneAnswer(

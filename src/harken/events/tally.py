@@ -91,6 +91,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     unnamed: Tokens = Tokens()
     """What was used by requests that nothing names: added up as it comes."""
     unnamed_cost: float | None = None
+    unnamed_requests: int = 0  # those of them that told anything
     runs: Tokens = Tokens()
     """What runs say of themselves as a whole."""
     run_cost: float | None = None
@@ -195,11 +196,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             if not usage.nested:
                 self.unnamed += usage.tokens
                 self.unnamed_cost = _plus(self.unnamed_cost, usage.cost_usd)
+                self.unnamed_requests += not usage.several and (usage.tokens != Tokens() or usage.cost_usd is not None)
             return
-        key = f"{api_id} {request_id}"
-        known = self.requests.get(key)
-        if known is None or usage.beats(known):
-            self.requests[_plain(key)] = usage
+        merge_requests(self.requests, {_plain(f"{api_id} {request_id}"): usage})
 
     def metric(self, metric: Metric) -> None:
         """What a metric says: of a request, of a whole run, or of the process so far."""
@@ -268,6 +267,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         else:
             merge_requests(self.requests, other.requests)
             self.unnamed += other.unnamed
+            self.unnamed_requests += other.unnamed_requests
             self.unnamed_cost = _plus(self.unnamed_cost, other.cost_beside_requests())
 
     def _take_counts(self, other: Tally) -> None:
@@ -323,7 +323,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             responses=self.responses,
             errors=self.errors,
             compactions=self.compactions,
-            requests=sum(not usage.several for usage in counted.values()),
+            requests=sum(not usage.several for usage in counted.values()) + self.unnamed_requests,
             models={model: _total(models[model]).possible for model in sorted(models)},
             cost_usd_micros=self.cost_usd_micros,
             started=self.started,

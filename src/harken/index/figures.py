@@ -24,7 +24,7 @@ import msgspec
 
 from harken.analytics import count_records, report, tells_process_cost, with_told_cost
 from harken.analytics.prices import packaged
-from harken.analytics.usage import LOCAL, UsageRow, usage_rows
+from harken.analytics.usage import LOCAL, UsageRow, is_local, usage_rows
 from harken.context import below, session_records
 from harken.errors import HarkenError, PartlyCorrupt
 from harken.events.figures import Figures
@@ -115,7 +115,7 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
     connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
     connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 11)})", (number, *figures))
     _answer_calls(connection, number, row, records)
-    return before | {one.api for one in rows if not one.api.startswith(LOCAL)}
+    return before | {one.api for one in rows if not is_local(one.key)}
 
 
 def _count(records: list[SessionRecord]) -> tuple[list[UsageRow], tuple[object, ...]]:
@@ -166,7 +166,7 @@ def _counts(figures: Figures) -> tuple[int, ...]:
 
 
 def _values(number: int, session: str, row: UsageRow, started: int | None) -> tuple[object, ...]:
-    local = row.key.startswith(LOCAL)
+    local = is_local(row.key)
     cost = packaged().cost(row)
     return (
         number, f"{row.key} {session}" if local else row.key, LOCAL if local else row.api,

@@ -21,6 +21,13 @@ FROM sessions s JOIN calls c ON c.session = s.n JOIN messages m ON m.n = c.messa
 WHERE s.runtime IS NULL GROUP BY 1, 2
 """
 """Of sub-agents whose session is not in the store."""
+_COPIED = """
+SELECT s.session, made.session, CASE WHEN s.runtime IS NULL THEN coalesce(m.agent, '') ELSE '' END, count(*),
+       total(c.failed)
+FROM copies k JOIN calls c ON c.message = k.message AND c.session IS NOT k.session JOIN messages m ON m.n = k.message
+JOIN sessions s ON s.n = k.session LEFT JOIN sessions made ON made.n = c.session GROUP BY 1, 2, 3
+"""
+"""What sessions began with; a sub-agent may begin with what its own session did, which counts there."""
 _LETTERS = """
 SELECT s.session, lower(hex(c."commit")), c.rows FROM sessions s JOIN commits c ON c.session = s.n
 WHERE s.session IN (SELECT value FROM json_each(?)) AND c.rows != '' ORDER BY c.n
@@ -33,7 +40,7 @@ class SessionGlance(NamedTuple):
     prompts: int | None = None
     """What people said to it; None where nobody has counted yet."""
     calls: int = 0
-    """Its calls, those of its sub-agents included."""
+    """Its calls, those that it began with and those of its sub-agents included."""
     failed: int = 0
     """How many of these failed."""
     errors: int = 0
@@ -45,7 +52,11 @@ def glances(index: StoreIndex) -> dict[str, SessionGlance]:
     families = indexed_families(index)
     called: dict[str, tuple[int, int]] = {}
     told = [(session, "", calls, failed) for session, calls, failed in index.query(_CALLED)]
-    for session, agent, calls, failed in (*told, *index.query(_CALLED_APART)):
+    told += index.query(_CALLED_APART)
+    for session, made, agent, calls, failed in index.query(_COPIED):
+        if families.top(session, agent) != families.top(made or "", agent):
+            told.append((session, agent, calls, failed))
+    for session, agent, calls, failed in told:
         top = families.top(session, agent)
         before = called.get(top, (0, 0))
         called[top] = before[0] + calls, before[1] + int(failed)
