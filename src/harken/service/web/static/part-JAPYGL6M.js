@@ -1,1 +1,0 @@
-import{a,b}from"./part-JNATMEZ5.js";import"./part-G2EJPJVN.js";import"./part-5VF2RRPC.js";import"./part-6SATQHU5.js";import"./part-LHL4UU4N.js";import"./part-FS4KPCAP.js";import"./part-ZGYTT7J6.js";export{a as Home,b as roundMoney};
