@@ -514,6 +514,14 @@ def test_a_second_assignment_of_a_task_is_heard() -> None:
     assert 'task_assignment: {"task":{"task_id":"task-001"}}' == record(read(document), "msg-009").content
 
 
+def test_a_task_that_a_message_alone_gives_is_heard_in_its_own_words() -> None:
+    document = multi()
+    task = {"task_id": "task-009", "task_description": "Write the docs, too."}
+    document["messages"].append(message("task_assignment", PLANNER, BUILDER, {"task": task}))
+
+    assert "Write the docs, too." == record(read(document), "msg-009").content
+
+
 def test_a_completion_with_words_is_the_answer_where_the_output_has_none() -> None:
     document = multi()
     del document["sub_sessions"][0]["output"]

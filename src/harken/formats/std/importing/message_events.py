@@ -22,6 +22,8 @@ HEARD = ":heard"
 _GIVEN = ("task_assignment", "review_request")
 _DONE = ("task_completion", "review_result")
 _WORDS = ("content", "message", "text", "reason", "summary", "current_step")
+_TASK_WORDS = ("task_description", "description")
+"""In the task of a payload: what somebody is to do."""
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +158,9 @@ def _first_words(message: Json) -> str:
     payload = message.get("payload")
     if isinstance(payload, str):
         return text_of(payload)
+    task = inner(inner(message, "payload"), "task")
     given = [inner(message, "payload").get(key) for key in _WORDS] + [message.get("content")]
+    given += [task.get(key) for key in _TASK_WORDS]
     return next((text_of(words) for words in given if isinstance(words, str) and words.strip()), "")
 
 
