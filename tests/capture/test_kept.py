@@ -276,6 +276,30 @@ def assert_grown_is_fresh(repo: Repo) -> None:
         assert digest(fresh) == digest(repo.index)
 
 
+def test_who_wrote_a_reply_is_known_wherever_its_log_ended_when_it_was_indexed_first(tmp_path: Path) -> None:
+    """The model of thoughts and calls stands on the line behind the reply, with its figures."""
+    log = tmp_path / "garden.jsonl"
+    with Session(log) as session:
+        converse(Capture(session, "test"))
+    lines = log.read_bytes().splitlines(keepends=True)
+
+    told = {cut: models_where_indexed_at(cut, lines, log) for cut in range(1, len(lines) + 1)}
+
+    assert {("assistant", "m-1"), ("call", "m-1")} < set(told[len(lines)])
+    assert dict.fromkeys(told, told[len(lines)]) == told
+
+
+def models_where_indexed_at(cut: int, lines: list[bytes], log: Path) -> list[tuple[Any, ...]]:
+    """Who wrote what, where the first lines of a log were indexed before the others were there."""
+    with harken.open(log.with_suffix(f".{cut}")) as repo:
+        for some in (lines[:cut], lines):
+            log.write_bytes(b"".join(some))
+            list(repo.import_sessions([log]))
+            repo.index.catch_up()
+        assert_grown_is_fresh(repo)
+        return repo.sql("SELECT role, model FROM messages WHERE role != 'title' ORDER BY time, role").rows
+
+
 @pytest.mark.parametrize("format", ["openai-responses-v1", "codex-v1", "openai-chat-v1", "anthropic-messages-v1"])
 def test_of_several_conversations_one_is_written_and_the_others_are_told(
     repo: Repo, tmp_path: Path, format: str

@@ -20,6 +20,8 @@ _COPY = (
     "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
 )
+_AGAIN = 'UPDATE messages SET "commit" = ?, model = coalesce(?, model) WHERE n = ?'
+"""Who wrote a message may be known only now: a line behind it says so."""
 _AWAITED = """
 SELECT m.session, a.key, m.n, m.role, m.sum, m.size, m.record, m."commit"
 FROM awaited a JOIN messages m ON m.key = a.key WHERE a.source = ? ORDER BY m.session, m.n
@@ -374,7 +376,7 @@ class RowWriter:
         grown too. What came last is taken for where it stands (`contested.py` looks whether it is)."""
         if (there.sum, there.size) == (one.row.sum, one.row.size):
             if there.commit != one.commit and not self.retells:
-                self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, there.n))
+                self._db.execute(_AGAIN, (one.commit, one.row.model, there.n))
             if one.commit is None:  # a title, which is as old as its session: when that began may be known only now
                 self._db.execute("UPDATE messages SET time = ? WHERE n = ?", (one.row.time, there.n))
             return False
