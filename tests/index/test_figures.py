@@ -12,6 +12,7 @@ import pytest
 import harken
 from harken.analytics.prices import micros
 from harken.events import Tokens
+from harken.formats.std.document import write
 from harken.repo import Repo
 from harken.repo.counting import TotalFigures
 from support import traces
@@ -325,6 +326,15 @@ class TestAgentsOfQwenCode:
 
         assert ["claude-sonnet-4-5"] == list(alone.figures.models)
         assert (line.agents[0].figures, line.agents[0].price) == (alone.figures, alone.price)
+
+    def test_a_document_of_the_session_names_it_too(self, repo: Repo, tmp_path: Path) -> None:
+        made = repo.document(QWEN, kind="std-008").document
+        (path := tmp_path / "document-multi.json").write_bytes(write(made))
+        with harken.open("memory:") as other:
+            list(other.import_sessions([path]))
+            [group] = other.usage()[0].groups("model")
+
+        assert ("claude-sonnet-4-5", 3) == (group.key, group.spending.requests)
 
     def test_they_count_once(self, repo: Repo) -> None:
         *_, line = repo.stats([QWEN])

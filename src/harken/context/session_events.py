@@ -23,6 +23,7 @@ from harken import formats
 from harken.errors import Corrupt, Evicted
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
+from harken.events.embedded import note_model, with_model
 from harken.formats import Loss
 from harken.store.base import SessionRow, Store
 
@@ -64,18 +65,20 @@ def iter_session(
     own = end.noted(chain(_handed_down(store, row, lost), _all_named(main)))
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
-    streams = {row.session: _Stream(_events(own, row, elsewhere - {row.agent}), hold)}
+    models: dict[str, str] = {}
+    streams = {row.session: _Stream(_events(own, row, elsewhere - {row.agent}, models), hold)}
     for each in below if agents else ():
         read = _read(store, each, lost, raising=losses is None)
         if read is not None:
-            told = _events(_placed(read, each.session), each, elsewhere - {each.agent})
+            told = _events(_placed(read, each.session), each, elsewhere - {each.agent}, models)
             streams[each.session] = _Stream(told, hold)
     below = [each for each in below if each.session in streams]
     if earlier:
         calls = {each.session: _call_id(store, each) for each in below}
         streams = _until(end.time, streams, calls, hold)
         below = [each for each in below if each.session in streams]
-    yield from _in_time(_stories(store, row, below, streams))
+    for event in _in_time(_stories(store, row, below, streams)):
+        yield with_model(event, models) if models else event
 
 
 class _End:
@@ -216,14 +219,15 @@ def _done_by(end: int | None, events: Sequence[Event], *, is_called: bool) -> It
     return takewhile(lambda event: (event.time or 0) <= end, events)
 
 
-def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> Iterator[Event]:
-    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there. A
-    sub-agent's chain is all its own: what records without a name were called after does not name another."""
-    return (
-        event if event.agent_id and not row.agent else event.replace(agent_id=agent_name(row))
-        for event in events
-        if event.agent_id not in elsewhere
-    )
+def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str], models: dict[str, str]) -> Iterator[Event]:
+    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there, and of
+    them only the models are noted. A sub-agent's chain is all its own: what records without a name were called after
+    does not name another."""
+    for event in events:
+        if event.agent_id in elsewhere:
+            note_model(event, models)  # its own records may not name it
+        else:
+            yield event if event.agent_id and not row.agent else event.replace(agent_id=agent_name(row))
 
 
 def _placed(events: Iterable[Event], session: str) -> Iterator[Event]:

@@ -283,12 +283,14 @@ _SPOKEN = _SPEAKING | {"tool_result", "thinking"}
 
 
 def speaker_of(events: Iterable[Event]) -> str:
-    """The agent that is heard or spoken to first."""
-    return next((event.agent_id for event in events if event.kind in _SPEAKING), "")
+    """The agent whose conversation it is: the main one wherever it takes part (another may be heard before it, where
+    the beginning was cut off), else the first that is heard or spoken to."""
+    found = dict.fromkeys(event.agent_id for event in events if event.kind in _SPEAKING)
+    return "" if "" in found else next(iter(found), "")
 
 
 def of_one_agent(events: Sequence[Event]) -> tuple[Sequence[Event], int]:
-    """The events without what other agents than the first heard and said, and how many these are."""
+    """The events without what other agents than that one heard and said, and how many these are."""
     whose = speaker_of(events)
     kept = [event for event in events if event.agent_id == whose or not _is_said_to_somebody(event)]
     return kept, len(events) - len(kept)

@@ -10,12 +10,12 @@ import msgspec
 
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
-from harken.analytics.embedded import embedded_models, lacks_models, with_models
 from harken.analytics.prices import PriceList, packaged
 from harken.analytics.spending import PriceSum, price_of
 from harken.analytics.usage import UsageRow, usage_rows
 from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
 from harken.errors import Corrupt, Evicted, HarkenError, PartlyCorrupt
+from harken.events.embedded import embedded_models, events_of, lacks_models, with_models
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.events.tally import NO_TOKENS
@@ -168,7 +168,7 @@ class _Counting:
         together = SessionTotals(with_carried=True)
         self._add(records, together)
         rows = usage_rows(records)
-        embedded = embedded_models(records)
+        embedded = embedded_models(events_of(records))
         del records  # long ones need not be held all at once
         counted: list[SessionFigures] = []
         paid_for = False
@@ -199,7 +199,7 @@ class _Counting:
             seen.add(above.parent)
             above = store.find_session(above.parent)
             if above is not None and not above.forgotten and (found := self._read(store, above)) is not None:
-                records = with_models(records, embedded_models(found))
+                records = with_models(records, embedded_models(events_of(found)))
         return records
 
     def _add(self, records: Sequence[SessionRecord], together: SessionTotals) -> None:

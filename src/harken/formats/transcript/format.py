@@ -15,7 +15,7 @@ import msgspec
 
 from harken.clock import from_datetime, in_calendar
 from harken.events import AgentCreated, Event, Metric, Output, PieceOfText, Prompt, ToolResult, TranscriptEdit
-from harken.events.base import clean, figure
+from harken.events.base import clean, figure, speaker_of
 from harken.formats.base import Delta, Format, Loss, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_blank, lines, parse, read_head
@@ -130,8 +130,8 @@ def _write(events: Sequence[Event]) -> Written:
 def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, were_entries: bool = False) -> Written:
     """Records as lines: the events of each, and what stands beside them in a log. Where they were entries before, it is
     told how many of them have got another id."""
-    root: str | None = None
     records = list(records)
+    root = speaker_of(event for events, _ in records for event in events)
     kept = {parse_id(rest.get("entry_id")) for _, rests in records for rest in rests if isinstance(rest, dict)}
     names: dict[str, str] = {}
     numbers: Counter[str] = Counter()
@@ -147,7 +147,6 @@ def write_records(records: Iterable[tuple[Sequence[Event], Sequence[Rest]]], *, 
             continue
         if isinstance(event, Prompt | ToolResult):
             lost[_PICTURE] += len(event.images)
-        root = event.agent_id if root is None else root
         source = PRIMARY if event.agent_id in ("", root) else SUBAGENT + event.agent_id
         stored, number = parse_id(rest.get("entry_id")), numbers[source]
         numbers[source] += 1
