@@ -15,6 +15,7 @@ from harken.api.search import SearchHit, SearchRequest, search
 from harken.capture import TranscriptEntry
 from harken.capture.exchange import Capture, CapturedRequest
 from harken.events import Event, Metric, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.formats import anthropic_messages
 from harken.formats.kit.chat import message_events
 from harken.index.file import StoreIndex
 from support.indexes import digest
@@ -352,3 +353,17 @@ def test_words_that_a_person_sent_along_with_results_are_their_prompt_everywhere
         assert 2 == next(iter(repo.stats([seen.session]))).figures.prompts.human
         assert [(2,)] == repo.sql("SELECT count(*) FROM messages WHERE role = 'human'").rows
         assert [(2,)] == repo.sql("SELECT human FROM sessions").rows
+
+
+def test_a_session_is_called_after_what_a_person_asked_and_not_after_a_reminder_before_it(
+    repo: Repo, tmp_path: Path
+) -> None:
+    parts = ["<system-reminder>\nBe kind.\n</system-reminder>", "Look at it."]
+    message = {"role": "user", "content": [{"type": "text", "text": part} for part in parts]}
+    with repo.session(tmp_path / "s.jsonl") as session:
+        asked = CapturedRequest(messages=[message], read=anthropic_messages.message_events)
+        exchange = Capture(session, "test").request(asked)
+        assert exchange is not None
+        exchange.reply([Response(content="Fine.")])
+
+    assert ["Look at it."] == [row.title for row in repo.sessions()]

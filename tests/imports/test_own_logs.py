@@ -133,9 +133,10 @@ def test_a_session_whose_agent_has_no_name_is_called_after_its_first_request(tmp
         assert "What is the time?" == next(row.title for row in repo.sessions() if not row.parent)
 
 
-def test_a_session_is_not_called_after_what_came_along_with_its_first_request(tmp_path: Path) -> None:
+@pytest.mark.parametrize("origin", ["attachment:environment", "system_reminder", ""])
+def test_a_session_is_not_called_after_what_was_put_before_its_first_request(origin: str, tmp_path: Path) -> None:
     live, imported, path = memory_repo(), memory_repo(), tmp_path / "s.jsonl"
-    came_along = Prompt(content="<system-reminder>", source="injected", origin="attachment:environment")
+    came_along = Prompt(content="<system-reminder>", source="injected", origin=origin)
     with live.session(path) as session:
         session.log_agent_created("agent_001")
         session.append([one.replace(agent_id="agent_001") for one in (came_along, Prompt(content="Look at it."))])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from harken.events import Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
 from harken.events.edits import SUMMARIES
+from harken.events.messages import asked_first
 from harken.events.tally import BOUNDARY
 from harken.events.tools import tool_and_deed
 
@@ -85,14 +86,7 @@ def _is_compaction(events: Sequence[Event]) -> bool:
 
 def _asked(events: Sequence[Event]) -> str:
     """What a person asked, or an agent of another."""
-    asked = (
-        event.content
-        for event in events
-        if isinstance(event, Prompt)
-        and event.content.strip()
-        and (event.source != "injected" or event.origin == "agent")
-    )
-    return excerpt(_gist(next(asked, "")), _ASKED)
+    return excerpt(_gist(asked_first(events)), _ASKED)
 
 
 def _given(events: Sequence[Event]) -> str:

@@ -24,6 +24,7 @@ from harken.errors import Corrupt, Evicted
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
 from harken.events.embedded import note_model, with_model
+from harken.events.messages import is_asked
 from harken.formats import Loss
 from harken.store.base import SessionRow, Store
 
@@ -297,7 +298,7 @@ def _task(events: Iterable[Event], call: ToolCall) -> int | None:
         if isinstance(event, Prompt):
             if event.content.strip() and holds(asked, event.content):
                 return place
-            if given is None and (event.source != "injected" or event.origin == "agent"):
+            if given is None and is_asked(event):
                 given = place
             first = place if first is None else first
     return first if given is None else given

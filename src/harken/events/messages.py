@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from .base import Event, Image
@@ -62,6 +63,18 @@ class Thinking(Event, frozen=True, kw_only=True, gc=False):
     only gave no words of it (False). None where the words tell, or nobody does."""
     call_id: str = ""
     """Which of several calls of the message in `cause` asked for it."""
+
+
+def is_asked(event: Prompt) -> bool:
+    """Whether whoever is the user said it: a person, or for a sub-agent the agent that started it. What a program put
+    there was asked by nobody."""
+    return event.source != "injected" or event.origin == "agent"
+
+
+def asked_first(events: Iterable[Event]) -> str:
+    """What was asked first. A session to which nobody gave a name is called after it."""
+    said = (event.content for event in events if isinstance(event, Prompt) and is_asked(event))
+    return next((words for words in said if words.strip()), "")
 
 
 def signed_thought(content: str, signature: str, *, redacted: bool) -> Thinking:

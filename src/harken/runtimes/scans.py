@@ -15,6 +15,7 @@ import msgspec
 
 from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import clean, folder, named
+from harken.events.messages import asked_first
 from harken.events.tally import Tally
 from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
@@ -119,10 +120,9 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
         """Count the events of one record; the answer is its time."""
         self.records += 1
         self.tally.record(events)
+        self.title = self.title or " ".join(clean(asked_first(events)).split())[:TITLE]
         for event in events:
-            if type(event) is Prompt:
-                self.title = self.title or " ".join(clean(event.content).split())[:TITLE]
-            elif type(event) is ToolCall:
+            if type(event) is ToolCall:
                 self.waiting = [*self.waiting, event.id]
             elif type(event) is ToolResult:
                 self.waiting = [call for call in self.waiting if call != event.id]

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from harken.events import Prompt
+from harken.events.messages import is_asked
 
 from .base import HEARD, SAID
 from .index import Index
@@ -39,8 +40,7 @@ def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[DialogLine]
 def _is_notice(index: Index, at: int) -> bool:
     """Whether a prompt was put there by the runtime itself: it repeats nothing, and no agent gave it as a task."""
     first = index.records[at][0]
-    injected = isinstance(first, Prompt) and first.source == "injected" and first.origin != "agent"
-    return injected and index.source[at] == at and index.authors[at] is None
+    return isinstance(first, Prompt) and not is_asked(first) and index.source[at] == at and index.authors[at] is None
 
 
 def _place(item: tuple[int, int]) -> int:

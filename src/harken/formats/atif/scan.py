@@ -5,8 +5,9 @@ chain of its own, which is its trajectory without those of the agents that it st
 
 from __future__ import annotations
 
-from harken.events import Output, Prompt
+from harken.events import Output
 from harken.events.base import excerpt, named
+from harken.events.messages import asked_first
 from harken.events.records import by_record
 from harken.events.tally import Tally
 from harken.formats.base import Delta
@@ -28,7 +29,6 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
     inside = told.agents[1:]
     main = told.agents[0].document if told.agents else {}
     number = _number(main)
-    prompts = (event.content for event in told.events if isinstance(event, Prompt) and event.content.strip())
     return FileFacts(
         runtime=RUNTIME,
         session=_session(main, number),
@@ -38,7 +38,7 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
         messages=tally.messages,
         inside=tally.messages - own.messages,
         tally=tally,
-        title=excerpt(next(prompts, "")),
+        title=excerpt(asked_first(told.events)),
         deltas=(delta,) if data else (),
         agents=tuple(one.agent_id for one in inside),
         calls={one.agent_id: one.call_id for one in inside if one.call_id},

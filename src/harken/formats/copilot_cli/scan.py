@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harken.events import Event, Prompt
+from harken.events import Event
 from harken.events.base import clean, folder, named
+from harken.events.messages import asked_first
 from harken.events.tally import Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, prompt_name, read_origin
@@ -131,10 +132,8 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
                 self.origin = read_origin(data[ORIGIN], size)
 
     def _entitle(self, events: list[Event]) -> None:
-        prompts = (event for event in events if isinstance(event, Prompt))
-        said = next((one for one in prompts if one.source != "injected" or one.origin == "agent"), None)
-        if said is not None and not self.now.title:
-            self.now.title = " ".join(said.content[:100_000].split())[:TITLE]
+        if not self.now.title:
+            self.now.title = " ".join(asked_first(events)[:100_000].split())[:TITLE]
 
     def _spawning(self, data: Record, agent: str) -> None:
         asked = data.get("toolRequests")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import msgspec
 
 from harken import ids
-from harken.events import AgentCreated, Event, Output, Prompt, ToolCall
+from harken.events import AgentCreated, Event, Output, ToolCall
 from harken.events.base import excerpt
+from harken.events.messages import asked_first
 from harken.events.records import by_record
 from harken.events.tally import Tally
 from harken.formats.base import Delta
@@ -33,7 +34,7 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
         opaque=sum(any(isinstance(event, Output) and bool(event.why) for event in record) for record in records),
         messages=tally.messages,
         tally=tally,
-        title=excerpt(next((event.content for event in events if isinstance(event, Prompt)), "")),
+        title=excerpt(asked_first(events)),
         deltas=(delta,) if data else (),
     )
     return _with_agents(facts, events, created) if created else facts

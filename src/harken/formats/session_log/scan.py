@@ -23,7 +23,8 @@ import orjson
 from harken import ids
 from harken.events import Event, Output
 from harken.events.base import clean, excerpt
-from harken.events.places import ATTACHED, NOTHING, RecordSoFar
+from harken.events.messages import asked_first
+from harken.events.places import NOTHING, RecordSoFar
 from harken.events.records import goes_on
 from harken.events.tally import Tally
 from harken.formats.base import Delta
@@ -143,7 +144,7 @@ class LogScanner:
             self._time = instant
         if now.records == 1:
             now.origin = _origin(data, size)
-        self._note(data)
+        self._note(data, events)
         if now.main is not None and agent_of(data) not in ("", now.main) and is_told(data):
             now.inside += now.tally.messages - before
         if whole is not None and not self._waiting:
@@ -202,7 +203,7 @@ class LogScanner:
 
     # -- what is remembered ---
 
-    def _note(self, line: LogLine) -> None:
+    def _note(self, line: LogLine, events: list[Event]) -> None:
         now = self.now
         kind, agent = line.get("event_type"), agent_of(line)
         now.main = main_agent(line) if now.main is None else now.main
@@ -211,7 +212,7 @@ class LogScanner:
         if kind == "agent_created":
             self._note_agent(line, agent)
         elif kind == ENTRY:
-            self._note_entry(line, agent)
+            self._note_entry(line, agent, events)
 
     def _note_agent(self, line: LogLine, agent: str) -> None:
         name = line.get("name")
@@ -242,14 +243,11 @@ class LogScanner:
             default=None,
         )
 
-    def _note_entry(self, line: LogLine, agent: str) -> None:
+    def _note_entry(self, line: LogLine, agent: str, events: list[Event]) -> None:
         role, main = line.get("role"), agent == self.now.main
         message_id = as_id(line.get("message_id")) or ""
-        if main and role == "user" and not self.now.title and isinstance(content := line.get("content"), str):
-            if str(line.get("origin")).startswith(ATTACHED):
-                return  # it came along with what was asked
-            # Nobody has given it a name: it is called after the first that it was asked.
-            self.now.title = excerpt(clean(content))
+        if main and not self.now.title:
+            self.now.title = excerpt(clean(asked_first(events)))
         if role == "assistant":
             calls = line.get("tool_calls")
             made = [call for call in calls if is_call(call)] if isinstance(calls, list) else []
