@@ -25,24 +25,21 @@ from harken.formats.kit.jsonl import Record
 from .records import ANSWER, ASSET, COMPACTED, NOTIFICATION, PROMPT, RESULT, agent_of, applied, content_of, kind_of
 
 RULE = "cut-1"
-HEARD, SAID, BOUNDARY, ASIDE = "heard", "said", "boundary", "aside"
+HEARD, SAID, CALL, BOUNDARY, ASIDE = "heard", "said", "call", "boundary", "aside"
+_ACTS = {PROMPT: HEARD, ASSET: HEARD, NOTIFICATION: HEARD, ANSWER: SAID, COMPACTED: BOUNDARY}
 
 
 def act_of(record: Record) -> str:
     """What the line does to the conversation of the session's own agent, as far as the rule cares."""
-    kind = kind_of(record)
-    if kind == COMPACTED:
-        return BOUNDARY if applied(content_of(record)) and not agent_of(record) else ASIDE
-    if agent_of(record):
+    act = _ACTS.get(kind_of(record), ASIDE)
+    if act == ASIDE or agent_of(record):
         return ASIDE
-    if kind in (PROMPT, ASSET, NOTIFICATION):
-        return HEARD
-    return SAID if kind == ANSWER else ASIDE
+    return act if act != BOUNDARY or applied(content_of(record)) else ASIDE
 
 
 def calls_in(record: Record) -> list[str]:
-    """The calls that a line makes, whoever makes them."""
-    asked = content_of(record).get("toolRequests") if kind_of(record) == ANSWER else None
+    """The calls that an answer makes, whoever gives it."""
+    asked = content_of(record).get("toolRequests")
     calls = asked if isinstance(asked, list) else []
     names = (call.get("toolCallId") for call in calls if isinstance(call, dict))
     return [name for name in names if isinstance(name, str)]
@@ -66,19 +63,20 @@ class CopilotCutter(LineCutter):
     def add(self, start: int, end: int, act: str, record: Record) -> None:
         """Take a record into the open delta."""
         self._take(end, record)
-        self._heard = self._heard or act == HEARD
-        self._said = self._said or act == SAID
+        kind = kind_of(record)
+        if kind == RESULT:
+            self._open.pop(str(content_of(record).get("toolCallId")), None)
+            self._answered, self._last = True, CALL
+            return
         if act == BOUNDARY:
             self._open.clear()
-        calls = calls_in(record)
+        calls = calls_in(record) if kind == ANSWER else ()
         for call in calls:
             self._call(call, start)
-        answered = kind_of(record) == RESULT
-        if answered:
-            self._open.pop(str(content_of(record).get("toolCallId")), None)
-            self._answered = True
-        if act != ASIDE or answered:
-            self._last = "call" if calls or answered else act
+        if act != ASIDE:
+            self._heard = self._heard or act == HEARD
+            self._said = self._said or act == SAID
+            self._last = CALL if calls else act
 
     def _checkpoint(self) -> str:
-        return {BOUNDARY: "compaction", "call": "tool_call"}.get(self._last, "turn_boundary")
+        return {BOUNDARY: "compaction", CALL: "tool_call"}.get(self._last, "turn_boundary")

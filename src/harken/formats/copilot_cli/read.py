@@ -45,6 +45,7 @@ from .records import (
     DELIVERED,
     FAILURES,
     INSTRUCTIONS,
+    KNOWN,
     NOTIFICATION,
     PROMPT,
     RESULT,
@@ -71,6 +72,17 @@ NOTICES = frozenset({"mode_notice"})
 """Kinds of injected prompts by which the program tells its model about itself."""
 _ACCOUNTS = ("accountingSnapshot", "usageAccountingWatermarks")
 """What the end of a run has in versions that write usage records."""
+TELLING = frozenset(
+    {
+        *(PROMPT, ANSWER, RESULT, USAGE, SHUTDOWN, ASSET, COMPACTED, START, INSTRUCTIONS, NOTIFICATION, "abort"),
+        *(CLEARED, REWOUND),
+        *DELIVERED,
+        *FAILURES,
+    }
+)
+"""Types of events that say something, or that something needs which does."""
+QUIET = KNOWN - TELLING
+"""All others that are known: bookkeeping, as two lines of three are."""
 _AGENT = "agent-"
 """How the source of a prompt begins that another agent gave."""
 
@@ -184,10 +196,11 @@ class SessionEvents:
         fields |= {"time": parse_instant(record.get("timestamp")), "agent_id": clean(agent_of(record))}
         if why := why_unknown(record):
             return [Output(raw=found.raw, why=why, **fields)]
+        kind = kind_of(record)
         try:
-            events = self._said(kind_of(record), content_of(record), fields)
+            events = self._said(kind, content_of(record), fields) if kind not in QUIET else []
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
-            why = f"damaged {kind_of(record)}: {type(problem).__name__}"
+            why = f"damaged {kind}: {type(problem).__name__}"
             return [Output(raw=found.raw, why=why, **fields)]
         return events or [Output(raw=found.raw, **fields)]
 

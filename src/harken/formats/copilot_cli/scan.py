@@ -16,7 +16,7 @@ from harken.formats.kit.jsonl import Placed, Record
 from harken.formats.kit.scanning import LineScanner, remembered
 
 from .cut import BOUNDARY, RULE, CopilotCutter, act_of
-from .read import FoundRecord, SessionEvents
+from .read import QUIET, FoundRecord, SessionEvents
 from .records import AGENT_STARTED, ANSWER, PROMPT, START, agent_of, content_of, iter_lines, kind_of, text_of
 
 RUNTIME = "copilot-cli"
@@ -77,7 +77,7 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
         self.reader = SessionEvents()
 
     def _line(self, line: bytes, record: Record, start: int, end: int) -> None:
-        act, whole = act_of(record), line.endswith(b"\n")
+        act, whole = act_of(record), line[-1] == 10
         if whole and (delta := self.cutter.before(start, act)):
             self._close((delta,))
         self.cutter.add(start, end, act, record)
@@ -95,16 +95,16 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
     def _note(self, found: FoundRecord, size: int) -> None:
         now, record = self.now, found.record
         now.records += 1
-        events = self.reader.events(found)
-        now.opaque += any(is_opaque(event) for event in events)
-        before = now.tally.messages
-        now.tally.record(events)
-        if agent := clean(agent_of(record)):
-            now.inside += now.tally.messages - before
+        kind, data, agent = kind_of(record), content_of(record), clean(agent_of(record))
+        events: list[Event] = []
+        if kind in QUIET and data:
+            self._note_time(record.get("timestamp"))
+        else:
+            events = self._count(found, inside=bool(agent))
+        if agent:
             now.agents[agent] = True
         else:
             now.main = True
-        kind, data = kind_of(record), content_of(record)
         if kind == START and not agent:
             self._begun(data, size)
         elif kind == PROMPT and not (agent and self._has_main):
@@ -117,6 +117,15 @@ class _SessionScanner(LineScanner[SessionState, CopilotCutter]):
             self._spawning(data, agent)
         if kind in (PROMPT, ANSWER) and len(now.names) < NAMES and isinstance(name := record.get("id"), str):
             now.names.append(name)
+
+    def _count(self, found: FoundRecord, *, inside: bool) -> list[Event]:
+        """What a record says is counted; `inside` is what a sub-agent's does."""
+        now = self.now
+        events, before = self.reader.events(found), now.tally.messages if inside else 0
+        now.opaque += any(map(is_opaque, events))
+        now.tally.record(events)
+        now.inside += now.tally.messages - before if inside else 0
+        return events
 
     @property
     def _has_main(self) -> bool:
