@@ -17,7 +17,7 @@ SAID = {
     f" {COMMIT.format('messages')}, record, event, size, sum FROM messages",
     "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record, {COMMIT.format('copies')}"
     " FROM copies",
-    "awaited": "SELECT source, key FROM awaited",
+    "awaited": f"SELECT source, key, {SESSION.format('awaited')} FROM awaited",
     "sources": "SELECT session, recorded, told FROM sources",
     "superseded": f"SELECT key, {MESSAGE.format('superseded')}, call_id FROM superseded",
     "families": f"SELECT {SESSION.format('families')}, family, own FROM families",

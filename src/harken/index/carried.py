@@ -9,7 +9,7 @@ others as it is resumed in its own runtime (several are put together): there the
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from harken.context.names import RESUMED_BRANCH
@@ -21,7 +21,7 @@ from harken.events.records import by_record
 from harken.formats import find
 from harken.store.base import SessionRow, Store
 
-from .rows import HUMAN, INJECTED, SYSTEM, MessageRow
+from .rows import HUMAN, INJECTED, MessageRow
 
 _Text = tuple[str, int, int]
 """Role, sum and size: what tells a text."""
@@ -91,35 +91,6 @@ def _text(role: str, total: int, size: int) -> _Text:
     return HUMAN if role in _PROMPTS else role, total, size
 
 
-def _heard(role: str, total: int, size: int) -> _Text:
-    """What tells a text that an agent has before it; what a compaction put there is a notice where it was said."""
-    return _text(HUMAN if role == SYSTEM else role, total, size)
-
-
-class BegunWith:
-    """The messages of one session, of which an agent in another has some before it from its beginning on."""
-
-    def __init__(self, said: Iterable[tuple[int, str, int, int, str | None, bool]]) -> None:
-        self._said: dict[_Text, dict[int, str | None]] = {}
-        self._copied: set[int] = set()
-        for number, role, total, size, record, is_copied in said:
-            self._said.setdefault(_heard(role, total, size), {})[number] = record
-            if is_copied:
-                self._copied.add(number)
-
-    def find(self, role: str, total: int, size: int, record: str | None) -> int | None:
-        """The message that a record is a copy of: the one that it was found to be before, else the first that says the
-        same and of which the session has no copy yet, else the first."""
-        same = self._said.get(_heard(role, total, size), {})
-        known = next((n for n, copy in same.items() if n in self._copied and copy == record), None)
-        if known is None:
-            known = next((n for n in same if n not in self._copied), next(iter(same), None))
-            if known is not None and known not in self._copied:
-                self._copied.add(known)
-                same[known] = record
-        return known
-
-
 class Continuations:
     """Which sessions began with what another said, as Harken remembers it."""
 
@@ -154,10 +125,6 @@ class Continuations:
             texts = self._read(session, number)
             self._texts[session] = removed, texts
         return texts
-
-    def begun_with(self, before: str, number: int) -> BegunWith:
-        """What a session has said of which an agent in another, whose number this is, has some from its beginning."""
-        return BegunWith(self._db.execute(_SAID, (before, number)))
 
     def _read(self, session: str, number: int) -> CarriedTexts:
         before = self._remembered(session)

@@ -21,6 +21,7 @@ from harken.formats import Format, find, problem
 from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
 from . import rows
+from .begun import Beginnings
 from .carried import Continuations
 from .commit_numbers import Below, CommitNumbers
 from .contested import Contested
@@ -50,6 +51,7 @@ class Batch:
         self._db = connection
         self._numbers = CommitNumbers(connection)
         self._rows = RowWriter(connection, self._numbers.upto)
+        self._beginnings = Beginnings(store, connection, self._rows)
         self._recordings = Recordings(store, connection, self._rows)
         self._last: tuple[str, bytes] = ("", b"")
         self._called: dict[tuple[str, str, str], str] = {}
@@ -184,7 +186,7 @@ class Batch:
     def _settle(self) -> None:
         """See to it that of several texts of a message the one stands that its session says as it stands."""
         self._rows.flush()
-        self._rows.settle_awaited(self._said_in, self._continuations.begun_with)
+        self._beginnings.settle(self._said_in)
         for number, name in self._contested.sessions(self._changed).items():
             standing = self._contested.standing(name)
             if standing is None or not (keys := self._contested.misplaced(number, standing)):
@@ -232,7 +234,7 @@ class Batch:
         told = [
             (row, source) for row, source in zip(messages, sources, strict=True) if source != _top(commit.session_id)
         ]
-        return self._rows.without_begun(told, session, number, self._continuations.begun_with)
+        return list(self._beginnings.without_begun(told, session, number))
 
     def _without_carried(
         self, messages: Iterable[rows.MessageRow], commit: Commit, numbers: tuple[int | None, int], begin: int | None

@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 24
+VERSION = 25
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -117,8 +117,11 @@ CREATE TABLE carried (                                     -- copies in another 
 CREATE INDEX carried_by_message ON carried (message);
 CREATE TABLE awaited (                                     -- messages that an agent began with, of a session
   source TEXT, key INTEGER,                                -- that does not say them, or is not there yet
+  session INTEGER NOT NULL,                                -- of the agent
+  message INTEGER,                                         -- what stands in its place; may be another's
   PRIMARY KEY (source, key)
 ) WITHOUT ROWID;
+CREATE INDEX awaited_by_message ON awaited (message);
 CREATE TABLE sources (                                     -- where a session's words come from, its agents' included
   session TEXT PRIMARY KEY, recorded INTEGER NOT NULL, told INTEGER NOT NULL
 ) WITHOUT ROWID;

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from . import rows
-from .carried import BegunWith, CarriedTexts
+from .carried import CarriedTexts
 from .open_calls import CallKey, WaitingCall, WaitingCalls
 from .words import prepare
 
@@ -17,27 +17,20 @@ _COLUMNS = 'n, key, session, agent, role, tool, model, time, "commit", record, e
 _INSERT = f"INSERT OR IGNORE INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MESSAGE = 'SELECT n, session, sum, size, "commit", record FROM messages'
 _COPY = (
-    "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
+    "INSERT OR IGNORE INTO copies SELECT ?1, ?2, ?3, ?4 FROM messages WHERE n = ?1 AND session IS NOT ?2"
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
 )
+_NO_COPY = "DELETE FROM copies WHERE message = ?1 AND session = (SELECT session FROM messages WHERE n = ?1)"
 _AGAIN = 'UPDATE messages SET "commit" = ?, model = coalesce(?, model) WHERE n = ?'
 """Who wrote a message may be known only now: a line behind it says so."""
-_AWAITED = """
-SELECT m.session, a.key, m.n, m.role, m.sum, m.size, m.record, m."commit"
-FROM awaited a JOIN messages m ON m.key = a.key WHERE a.source = ? ORDER BY m.session, m.n
-"""
 _RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE message = ?"
 _REOPEN = (
     "UPDATE calls SET failed = NULL, took = NULL"
     " WHERE session IS ? AND call_id = ? AND (SELECT agent FROM messages WHERE n = message) IS ?"
 )
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
-BELOW = ("copies", "carried", "calls", "touched", "flow", "compactions")
+BELOW = ("copies", "carried", "awaited", "calls", "touched", "flow", "compactions")
 """The tables whose rows belong to a message."""
-
-
-Begun = Callable[[str, int], BegunWith]
-"""What a session has said of which an agent in another, by its number, has some from its beginning."""
 
 
 class _HeldRow(NamedTuple):
@@ -144,42 +137,9 @@ class RowWriter:
                 self._call_also(n, row, session, carried)
         return own
 
-    def without_begun(
-        self, messages: Iterable[tuple[rows.MessageRow, str]], session: int, commit: int, begun: Begun
-    ) -> list[rows.MessageRow]:
-        """Those that no agent began with: each comes with the session that it was carried over from, or with nothing.
-        Where that does not say them, they stay, and are looked for again when it says more."""
-        own: list[rows.MessageRow] = []
-        known: dict[str, BegunWith] = {}
-        for row, source in messages:
-            if not source:
-                own.append(row)
-                continue
-            if source not in known:
-                known[source] = begun(source, session)
-            if (n := known[source].find(row.role, row.sum, row.size, row.record)) is None:
-                own.append(row)
-                self._db.execute("INSERT OR IGNORE INTO awaited VALUES (?, ?)", (source, row.key))
-            else:
-                self._db.execute(_COPY, (n, session, row.record, commit))
-        return own
-
-    def settle_awaited(self, said: Container[str], begun: Begun) -> None:
-        """Put copies in the place of messages that an agent began with, where the sessions that have said more by now
-        say them."""
-        sources = [source for (source,) in self._db.execute("SELECT DISTINCT source FROM awaited")]
-        for source in sources:
-            known: dict[int, BegunWith] = {}
-            for session, key, n, *text, commit in (
-                self._db.execute(_AWAITED, (source,)).fetchall() if source in said else ()
-            ):
-                if session not in known:
-                    known[session] = begun(source, session)
-                there = known[session].find(*text)
-                if there is not None and there != n:
-                    self._db.execute(_COPY, (there, session, text[-1], commit))
-                    self.supersede(n, there)
-                    self._db.execute("DELETE FROM awaited WHERE source = ? AND key = ?", (source, key))
+    def copy(self, message: int, session: int, record: str | None, commit: int | None) -> None:
+        """A session says a message of another in a record of its own."""
+        self._db.execute(_COPY, (message, session, record, commit))
 
     def _named(self, row: rows.MessageRow) -> int | None:
         """The message that is there under the name of this one."""
@@ -231,6 +191,7 @@ class RowWriter:
         """Remove a message of a recording, in whose place another stands; who has a copy of the one has it of the
         other."""
         self._db.execute("UPDATE OR IGNORE copies SET message = ? WHERE message = ?", (told, recorded))
+        self._db.execute(_NO_COPY, (told,))
         self._remove(recorded)
 
     def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
