@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from harken.errors import BadRequest
 from harken.events import Image, System
 from harken.log import AgentInfo, LoggedString, Session
+from harken.log.base import BEGINS_WITH
 from harken.log.registry import MODEL
 
 from . import actions, pictures, turn
@@ -69,6 +70,7 @@ class AgentCore:
         self.turn = turn.Turn(me)
         self._unlogged = 0
         """How many entries at the head of the transcript are not in the log yet."""
+        self._begins_with = 0
         self._followed = 0  # how many of the changes that the log knows are in the transcript
         self.agent_id: str = agent_id or session.allocate_agent_id()
         self.subagents = Subagents(self.pool, self.agent_id)
@@ -82,6 +84,8 @@ class AgentCore:
                 self.pool.check_name(name, below=self.made_below)
             self._transcript = opening(session, system_prompt, messages(session, init_prompt))
             self._unlogged = len(self._transcript)
+            if init_prompt is not None and not isinstance(init_prompt, str):
+                self._begins_with = len(self._transcript)
             self.pool.made.add(self.agent_id)
         self.turns = sum(1 for entry in self._transcript if entry.get("role") == "assistant")
         """How many messages it has produced, compacted ones included."""
@@ -245,12 +249,24 @@ class AgentCore:
                 hint="make another agent with spawn()" if self.parent_id else "its session is over: begin another",
             )
 
+    def refuse_cut_off(self) -> None:
+        """Whoever has only a part of what it was to begin with does not speak as if that were all."""
+        info = self.info
+        if info is not None and info.entries < info.begins_with and not self._unlogged:
+            raise BadRequest(
+                f"{self.label} was to begin with {info.begins_with} entries, and the log has {info.entries} of them: "
+                "the process died while it wrote them",
+                hint="terminate it and make another; what came from a store, `repo.session(path)` writes anew",
+            )
+
     # -- the log ---
 
     def create(self, cause: str | None = None, attributes: dict[str, Any] | None = None) -> None:
         """Log that this agent came into being, unless the log knows it; then what it began with."""
         if self.info is None:
             self.refuse_terminated()
+            if self._begins_with:
+                attributes = (attributes or {}) | {BEGINS_WITH: self._begins_with}
             self.session.log_agent_created(
                 self.agent_id, cause, self._name, self.language_model, role=self._role, attributes=attributes
             )
@@ -266,6 +282,7 @@ class AgentCore:
     def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
         """Add an entry to the transcript, once it is in the log; gives back its id."""
         self.refuse_terminated()
+        self.refuse_cut_off()
         self.create()
         message_id = self.session.log_transcript_entry(self.agent_id, message, substance, cause=cause)
         self._append(message, message_id, substance=substance, cause=cause)

@@ -102,6 +102,7 @@ class Turn:
         """
         async with self._alone(asked_by):
             self.agent.refuse_terminated()
+            self.agent.refuse_cut_off()
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
                 return LoggedString(str(found.get("content") or ""), str(found["message_id"]), self.agent.session.path)

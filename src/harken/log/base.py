@@ -7,7 +7,12 @@ from typing import Any
 import msgspec
 
 from harken.formats.session_log import BLANK
+from harken.formats.session_log.reading import text_of
 
+BEGINS_WITH = "begins_with"
+"""In the `attributes` of the line that makes an agent: how many entries follow as its beginning."""
+CUT_OFF = "a beginning that was cut off"
+"""An agent began with a conversation, and the process died while it wrote that."""
 INCOMPLETE = frozenset(
     {
         BLANK,
@@ -53,6 +58,9 @@ class AgentInfo(msgspec.Struct):
     """Why it was terminated."""
     entries: int = 0
     """How many entries were ever added to its transcript."""
+    begins_with: int = 0
+    """How many entries its beginning has, where that is a conversation. With fewer of them it was cut off: the process
+    died while it wrote them."""
     edits: int = 0
     """How many edits were ever made to its transcript."""
     attributes: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -67,3 +75,9 @@ class OpenCall(msgspec.Struct, frozen=True):
     call_id: str
     name: str
     arguments: Any
+
+    @classmethod
+    def of(cls, key: tuple[str, str], call: tuple[str, dict[str, Any]]) -> OpenCall:
+        """The call of this id in a message, given by whose it is, and by the message and what it calls."""
+        function = call[1]
+        return cls(key[0], call[0], key[1], text_of(function.get("name")), function.get("arguments"))

@@ -20,7 +20,7 @@ from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, 
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.reading import object_of, text_of
 
-from .base import AgentInfo, LogProblem, OpenCall
+from .base import BEGINS_WITH, CUT_OFF, AgentInfo, LogProblem, OpenCall
 from .questions import SUBTYPES, WithQuestions
 
 MAX_REPORT = 1000
@@ -56,6 +56,7 @@ class Registry(WithQuestions):
         self._open: dict[tuple[str, str], tuple[tuple[str, LogLine], ...]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
+        self._begun: dict[str, tuple[int, int]] = {}
         self._dangling: list[tuple[tuple[int, int], str, str]] = []
         # Where the line stands that is being taken in: known outright, or as a line of a group.
         self._place = (0, 0)
@@ -82,7 +83,7 @@ class Registry(WithQuestions):
     @property
     def open_calls(self) -> list[OpenCall]:
         """Calls that still wait for a result, oldest first."""
-        return [_open_call(key, call) for key, calls in self._open.items() for call in calls]
+        return [OpenCall.of(key, call) for key, calls in self._open.items() for call in calls]
 
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
@@ -277,6 +278,8 @@ class Registry(WithQuestions):
         info.language_model = text_of(data.get("language_model"))
         info.role = text_of(data.get("role"))
         info.attributes = object_of(data.get("attributes"))
+        if type(count := info.attributes.get(BEGINS_WITH)) is int:
+            info.begins_with, self._begun[info.agent_id] = count, self._here()
         self._adopt(info, data, met)
 
     def _adopt(self, info: AgentInfo, data: LogLine, met: bool) -> None:
@@ -305,7 +308,7 @@ class Registry(WithQuestions):
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
-        recent = [_open_call(key, calls[-1]) for key, calls in islice(reversed(self._open.items()), _RECENT)]
+        recent = [OpenCall.of(key, calls[-1]) for key, calls in islice(reversed(self._open.items()), _RECENT)]
         call = next((call for call in recent if info.name and object_of(call.arguments).get("name") == info.name), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:
@@ -355,8 +358,7 @@ class Registry(WithQuestions):
     def finish(self) -> None:
         """Note what only the end of the file can tell."""
         self._group, self._place = None, (0, 0)
-        if self._blank is not None:
-            at = self._blank
+        if (at := self._blank) is not None:
             detail = f"{self.counts[BLANK]} in all, the first one here"
             self.report.append(LogProblem(at.line, at.offset, BLANK, detail))
             self._blank = None
@@ -367,6 +369,9 @@ class Registry(WithQuestions):
         self._dangling.clear()
         for agent_id, place in self._first_use.items():
             self.note("agent used but never created", agent_id, place)
+        for info, place in ((self.agents[agent_id], place) for agent_id, place in self._begun.items()):
+            if info.entries < info.begins_with and not info.terminated:
+                self.note(CUT_OFF, f"{info.agent_id} has {info.entries} of {info.begins_with} entries", place)
         self.report.sort(key=lambda problem: problem.offset)
 
     # Ids
@@ -393,8 +398,3 @@ class Registry(WithQuestions):
     def _reserve_agent(self, agent_id: str) -> None:
         if found := _NUMBERED_AGENT.fullmatch(agent_id):
             self._last_agent = max(self._last_agent, int(found[1]))
-
-
-def _open_call(key: tuple[str, str], call: tuple[str, LogLine]) -> OpenCall:
-    function = call[1]
-    return OpenCall(key[0], call[0], key[1], text_of(function.get("name")), function.get("arguments"))

@@ -58,6 +58,10 @@ class KeptSession(Session):
         self.extensions["models"] = {"runtime": self._voice}
         self._keep()
         self.observers.insert(0, self._keep)
+        if not self.readonly and any(info.entries < info.begins_with for info in self.agents.values()):
+            from .starting import write_rest
+
+            write_rest(repo.store, self)
 
     def _begin(self, path: Path, start: Commit, language_model: str) -> LogBeginning:
         store, time = self._repo.store, self._repo.clock()
