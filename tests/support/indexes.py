@@ -18,6 +18,7 @@ SAID = {
     "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record, {COMMIT.format('copies')}"
     " FROM copies",
     "awaited": f"SELECT source, key, {SESSION.format('awaited')} FROM awaited",
+    "continued": f'SELECT {SESSION.format("continued")}, hex("commit"), told FROM continued',
     "sources": "SELECT session, recorded, told FROM sources",
     "superseded": f"SELECT key, {MESSAGE.format('superseded')}, call_id FROM superseded",
     "families": f"SELECT {SESSION.format('families')}, family, own FROM families",

@@ -1,9 +1,9 @@
 """What Harken wrote as the beginning of a session in another runtime: the same messages, under names of their own.
 
 A resume in the same runtime keeps the names of records, so that copies are known by these. A translation makes up new
-ones; there the text tells which message of the session that is continued comes again. So it does where a record says
-itself that an agent began with it, in the middle of its session. A sub-agent's records may become
+ones; there the text tells which message of the session that is continued comes again. A sub-agent's records may become
 others as it is resumed in its own runtime (several are put together): there the text tells of those that no name does.
+A session may come before the one that it goes on from: then it is read once more (`retold.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-from harken.context.names import RESUMED_BRANCH
+from harken.context.names import RESUMED_BRANCH, begun_elsewhere
 from harken.context.readable import contents_of
 from harken.context.session_records import KEEP_NAMES, NATIVE, find_remembered
 from harken.context.walk import all_deltas, places
@@ -117,6 +117,20 @@ class Continuations:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session).prefix
 
+    def wanted(self, session: str) -> str:
+        """The commit that a session goes on from, as its own file says; empty where that says nothing."""
+        try:
+            row = self._store.find_session(session)
+        except HarkenError:  # a damaged row says nothing
+            return ""
+        told = begun_elsewhere([row]).get(session) if row is not None else None
+        return told.commit if told is not None else ""
+
+    def forget(self) -> None:
+        """Look anew at whatever is asked for: more was taken in."""
+        self._before.clear()
+        self._texts.clear()
+
     def texts(self, session: str, number: int, removed: int) -> CarriedTexts:
         """What the session that this one goes on from has said. It is read once, and again where messages have been
         removed since: so many have by now."""
@@ -156,9 +170,12 @@ class Continuations:
             if row is None or told is None:
                 return _OWN
             name = self._store.find_name(RESUMED_BRANCH + session)
-            target = name.target if name is not None else told.origin.commit if told.origin is not None else ""
-            if name is None and not self._is_taken_in(target):
-                return None
+            target = name.target if name is not None else self.wanted(session)
+            if name is None:
+                is_there = self._is_taken_in(target)
+                self._note(session, target, is_there)
+                if not is_there:
+                    return None
             # What a sub-agent said stands under the session above it, which its commits name.
             commit = self._store.get_commit(target)
             before, is_agent = commit.session_id, told.goes_on_from(commit) != commit.session_id
@@ -170,6 +187,12 @@ class Continuations:
             return _Beginning(prefix, before, keeps_names)
         except HarkenError:  # of a damaged row nothing is remembered
             return _OWN
+
+    def _note(self, session: str, commit: str, told: bool) -> None:
+        """Write down with which commit a session was read that says itself what it goes on from. What was written
+        first stands: so was its beginning read."""
+        noted = "INSERT OR IGNORE INTO continued SELECT n, ?, ? FROM sessions WHERE session = ?"
+        self._db.execute(noted, (bytes.fromhex(commit), told, session))
 
     def _behind(self, row: SessionRow, records: int) -> int:
         """The place behind so many records of a session whose bytes are not those that were written: a database has

@@ -27,6 +27,7 @@ from .commit_numbers import Below, CommitNumbers
 from .contested import Contested
 from .progress import OutdatedIndex
 from .recordings import Recordings, is_recorded
+from .retold import Retold
 from .row_shapes import step_shape
 from .writing import RowWriter
 
@@ -51,6 +52,7 @@ class Batch:
         self._db = connection
         self._numbers = CommitNumbers(connection)
         self._rows = RowWriter(connection, self._numbers.upto)
+        self._retold = Retold(connection, self._rows)
         self._beginnings = Beginnings(store, connection, self._rows)
         self._recordings = Recordings(store, connection, self._rows)
         self._last: tuple[str, bytes] = ("", b"")
@@ -186,6 +188,7 @@ class Batch:
     def _settle(self) -> None:
         """See to it that of several texts of a message the one stands that its session says as it stands."""
         self._rows.flush()
+        self._retell()
         self._beginnings.settle(self._said_in)
         for number, name in self._contested.sessions(self._changed).items():
             standing = self._contested.standing(name)
@@ -198,6 +201,26 @@ class Batch:
             self._rows.flush()
             self._rows.retells = False
             self._contested.note(number, keys, standing)
+
+    def _retell(self) -> None:
+        """Read the sessions once more of which it is known only now what they go on from, and those that go on from
+        these."""
+        waiting = self._retold.waiting(self._changed, self._continuations.wanted)
+        seen: set[int] = set()
+        while waiting.keys() - seen:
+            number = next(number for number in waiting if number not in seen)
+            seen.add(number)
+            self._changed[waiting[number]] = None
+            self._continuations.forget()
+            with self._retold.set_aside(number):
+                self._take_commits(self._standing(_by_name(self._store, self._retold.commits(number))))
+            waiting |= self._retold.behind(number)
+
+    def _standing(self, commits: dict[str, Commit]) -> list[Commit]:
+        """These without the documents that gave way to newer ones."""
+        documents = [name for name, commit in commits.items() if _is_document(find(commit.format))]
+        notes = self._store.annotations_of(documents) if documents else {}
+        return [commit for name, commit in commits.items() if name not in notes or not is_superseded(notes[name])]
 
     def _reopen(self, commits: Sequence[Commit]) -> None:
         """Forget what calls came to that these commits tell the results of."""

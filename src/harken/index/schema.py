@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 25
+VERSION = 26
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -115,6 +115,11 @@ CREATE TABLE carried (                                     -- copies in another 
   message INTEGER NOT NULL
 );
 CREATE INDEX carried_by_message ON carried (message);
+CREATE TABLE continued (                                   -- sessions whose own files say what they go on from
+  session INTEGER PRIMARY KEY,
+  "commit" BLOB NOT NULL,                                  -- that
+  told INTEGER NOT NULL                                    -- whether it was there when the session was read
+);
 CREATE TABLE awaited (                                     -- messages that an agent began with, of a session
   source TEXT, key INTEGER,                                -- that does not say them, or is not there yet
   session INTEGER NOT NULL,                                -- of the agent

@@ -116,6 +116,13 @@ class RowWriter:
                 self._families[session] = family
         return family
 
+    def forget(self, session: int) -> None:
+        """A session is read as if nothing had been said in it before."""
+        self._db.execute("DELETE FROM families WHERE session = ?", (session,))
+        self._families.pop(session, None)
+        self._own.discard(session)
+        self._places = {which: places for which, places in self._places.items() if which[2] != session}
+
     def add(self, messages: Iterable[rows.MessageRow], session: int | None, commit: int | None, scope: str) -> None:
         """Take messages of a commit (None for a title); `scope` is what a message is called after that is no copy."""
         for row in messages:
