@@ -10,7 +10,21 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import Session, load_session
-from harken.agents import Agent, Call, Deny, Hook, Moment, Reply, Request, ScriptedModel, make_tool, tool
+from harken.agents import (
+    Agent,
+    Ask,
+    Call,
+    Deny,
+    Hook,
+    HookAgent,
+    MissingHook,
+    Moment,
+    Reply,
+    Request,
+    ScriptedModel,
+    make_tool,
+    tool,
+)
 from harken.agents.entries import INTERRUPTED, Asker, Window
 from harken.agents.side_by_side import Reach, waits_for
 from harken.errors import BadRequest, ModelFailed, Waiting
@@ -459,6 +473,22 @@ def test_a_call_of_a_tool_that_there_is_not_does_not_wait_for_it_for_ever(stoppe
 class TestKilledBeforeACallHasBegun:
     """It waits for another, for the limit of calls at a time, or for a hook: it is run when the turn goes on."""
 
+    PARTS: ClassVar[dict[str, Any]] = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
+
+    def killed_in(self, doomed: int, path: Path, begun: list[int]) -> Any:
+        """Make three calls, one after the other, and die in one of them; gives the tool that they call."""
+
+        async def pay(n: int) -> str:
+            begun.append(n)
+            if n == doomed:
+                raise asyncio.CancelledError  # as if the process died
+            return f"Paid {n}."
+
+        root, session = open_stage(path, self.PARTS, tools=[pay], parallel=1)
+        with session, pytest.raises(asyncio.CancelledError):
+            say(root, "Pay.")
+        return pay
+
     @pytest.mark.parametrize("way", ["limit", "alone", "hook"])
     def test_it_is_run_once(self, way: str, tmp_path: Path) -> None:
         begun: list[int] = []
@@ -473,8 +503,7 @@ class TestKilledBeforeACallHasBegun:
         }
         if way == "hook":
             given["hooks"] = [Hook(name="watch", points=("tool",), function=lambda _: None)]
-        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
-        root, session = open_stage(tmp_path / "whole", parts, **given)
+        root, session = open_stage(tmp_path / "whole", self.PARTS, **given)
         with session:
             say(root, "Pay.")
         logged = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
@@ -484,7 +513,7 @@ class TestKilledBeforeACallHasBegun:
         (tmp_path / "cut").write_bytes(b"".join(logged[: place + 1]))
         begun.clear()
 
-        root, session = open_stage(tmp_path / "cut", parts, **given)
+        root, session = open_stage(tmp_path / "cut", self.PARTS, **given)
         with session:
             asyncio.run(root.resume())
 
@@ -493,19 +522,9 @@ class TestKilledBeforeACallHasBegun:
 
     def test_one_that_had_begun_is_not_run_again(self, tmp_path: Path) -> None:
         begun: list[int] = []
+        pay = self.killed_in(1, tmp_path / "log", begun)
 
-        async def pay(n: int) -> str:
-            begun.append(n)
-            if n == 1:
-                raise asyncio.CancelledError  # as if the process died
-            return f"Paid {n}."
-
-        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
-        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
-        with session, pytest.raises(asyncio.CancelledError):
-            say(root, "Pay.")
-
-        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[pay], parallel=1)
         with session:
             asyncio.run(root.resume())
 
@@ -513,17 +532,9 @@ class TestKilledBeforeACallHasBegun:
             assert ["Paid 0.", INTERRUPTED, "Paid 2."] == contents(root, "tool")
 
     def test_it_stays_open_where_its_tool_is_not_there(self, tmp_path: Path) -> None:
-        async def pay(n: int) -> str:
-            if n == 0:
-                raise asyncio.CancelledError  # as if the process died
-            return f"Paid {n}."
+        self.killed_in(0, tmp_path / "log", [])
 
-        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
-        root, session = open_stage(tmp_path / "log", parts, tools=[pay], parallel=1)
-        with session, pytest.raises(asyncio.CancelledError):
-            say(root, "Pay.")
-
-        root, session = open_stage(tmp_path / "log", parts)
+        root, session = open_stage(tmp_path / "log", self.PARTS)
         with session, pytest.raises(Waiting, match="has a call that has not begun, and the tool 'pay'") as stopped:
             asyncio.run(root.resume())
         assert "resume the session in the program that has the tool" == stopped.value.hint
@@ -532,8 +543,93 @@ class TestKilledBeforeACallHasBegun:
         def pay(n: int) -> str:
             return f"Paid {n}."
 
-        parts = {"root": [calls(*[("pay", {"n": n}) for n in range(3)]), "Done."]}
-        root, session = open_stage(tmp_path / "log", parts, tools=[pay])
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[pay])
         with session:
             say(root, "Pay.")
             assert [] == lines(session, event_type="system")
+
+
+class TestKilledWhileAHookJudges:
+    """The only call of a message has not begun either: it is judged and run when the turn goes on."""
+
+    PARTS: ClassVar[dict[str, Any]] = {"root": [calls(("pay", {"n": 1})), "Done."], "Guard": ["APPROVE"]}
+    GUARD = HookAgent(name="Guard", points=("tool",), instructions="Keep the peace.")
+
+    def pay(self, n: int) -> str:
+        raise AssertionError("it was not allowed to")
+
+    def killed(self, path: Path, guard: str) -> None:
+        """Make a call that a hook is asked about, and die before it has an answer."""
+
+        async def judge(moment: Moment) -> None:
+            raise asyncio.CancelledError  # as if the process died
+
+        hooks: list[Hook | HookAgent] = [self.GUARD]
+        if guard == "function":
+            hooks = [Hook(name="Guard", points=("tool",), function=judge)]
+        parts = self.PARTS | {"Guard": [{"say": "APPROVE", "error": "out of order"}]}
+        root, session = open_stage(path, parts, tools=[self.pay], hooks=hooks)
+        with session, pytest.raises((asyncio.CancelledError, ModelFailed)):
+            say(root, "Pay.")
+
+    @pytest.mark.parametrize("guard", ["function", "agent"])
+    @pytest.mark.parametrize("verdict", ["APPROVE", "DENY. Not now."])
+    def test_it_is_judged_and_run_once(self, guard: str, verdict: str, tmp_path: Path) -> None:
+        paid: list[int] = []
+
+        def pay(n: int) -> str:
+            paid.append(n)
+            return f"Paid {n}."
+
+        def judge(moment: Moment) -> Deny | None:
+            return None if verdict == "APPROVE" else Deny("Not now.")
+
+        self.killed(tmp_path / "log", guard)
+        hooks = [Hook(name="Guard", points=("tool",), function=judge)] if guard == "function" else []
+        parts = self.PARTS | {"Guard": [verdict]}
+        for _ in range(2):
+            root, session = open_stage(tmp_path / "log", parts, tools=[pay], hooks=hooks)
+            with session:
+                asyncio.run(root.resume())
+                (result,) = contents(root, "tool")
+
+        if verdict == "APPROVE":
+            assert ([1], "Paid 1.") == (paid, result)
+        else:
+            assert ([], "Error: Action blocked by hook 'Guard': Not now.") == (paid, result)
+
+    def test_it_is_not_run_unjudged_where_the_function_is_not_there(self, tmp_path: Path) -> None:
+        self.killed(tmp_path / "log", "function")
+        with pytest.warns(MissingHook):
+            root, session = open_stage(tmp_path / "log", self.PARTS, tools=[self.pay])
+        with session:
+            asyncio.run(root.resume())
+            assert [INTERRUPTED] == contents(root, "tool")
+
+    def test_what_a_person_has_allowed_is_run_where_the_function_is_not_there(self, tmp_path: Path) -> None:
+        hooks = [Hook(name="Guard", points=("tool",), function=lambda _: Ask("May it?"))]
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[self.pay], hooks=hooks)
+        with session, pytest.raises(Waiting):
+            say(root, "Pay.")
+        with pytest.warns(MissingHook):
+            root, session = open_stage(tmp_path / "log", self.PARTS, tools=[make_tool(lambda n: "Paid.", name="pay")])
+        with session:
+            session.answer(session.open_questions()[0].message_id, "yes")
+            asyncio.run(root.resume())
+            assert ["Paid."] == contents(root, "tool")
+
+    def test_one_that_had_begun_behind_the_verdict_is_not_run_again(self, tmp_path: Path) -> None:
+        paid: list[int] = []
+
+        async def pay(n: int) -> str:
+            paid.append(n)
+            raise asyncio.CancelledError  # as if the process died
+
+        hooks = [Hook(name="Guard", points=("tool",), function=lambda _: None)]
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[pay], hooks=hooks)
+        with session, pytest.raises(asyncio.CancelledError):
+            say(root, "Pay.")
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[pay], hooks=hooks)
+        with session:
+            asyncio.run(root.resume())
+            assert ([1], [INTERRUPTED]) == (paid, contents(root, "tool"))

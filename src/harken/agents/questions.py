@@ -66,10 +66,15 @@ def has_waited(agent: Agent, message_id: str, call_id: str) -> bool:
     """Whether an open call has done nothing since it asked: the answer to its last question has not been taken, or it
     was held back behind a call that waits."""
     questions = agent.session.registry.questions
-    if (agent.agent_id, message_id, call_id) in questions.held:
+    if is_held(agent, message_id, call_id):
         return True
     own = questions.of_call(agent.agent_id, message_id, call_id)
     return bool(own) and own[-1].message_id not in questions.taken
+
+
+def is_held(agent: Agent, message_id: str, call_id: str) -> bool:
+    """Whether a call was held back, and has not begun since."""
+    return (agent.agent_id, message_id, call_id) in agent.session.registry.questions.held
 
 
 def refuse_waiting(agent: Agent, message_id: str, call_id: str, tool: str) -> None:
@@ -105,7 +110,7 @@ def begin(agent: Agent, message_id: str, call_id: str) -> None:
     for question in questions.of_call(agent.agent_id, message_id, call_id):
         if question.hook and question.message_id in questions.answers:
             agent.session.take_answer(question)  # where a write that was torn has left it out
-    if (agent.agent_id, message_id, call_id) in questions.held:
+    if is_held(agent, message_id, call_id):
         agent.session.note_begun(agent.agent_id, message_id, call_id)
 
 

@@ -12,7 +12,7 @@ from harken.log import LoggedString
 from .actions import CONTINUED
 from .deciding import blocked
 from .entries import INTERRUPTED, SENT_BACK, Entry, call_name, causes_of, last_spoken, times_sent_back
-from .questions import has_waited
+from .questions import has_waited, is_held, tool_of
 from .schemas import misfit_text
 from .tools import Answer
 from .watching import watchers_of
@@ -30,20 +30,38 @@ STANDS = "answer_stands"
 async def settle(turn: Turn, message: Entry, calls: list[Entry]) -> None:
     """Answer the calls that nobody has answered: those that may go on do, others were refused or are interrupted."""
     message_id = str(message["message_id"])
-    going = [call for call in calls if may_go_on(turn, call, message_id)]
+    going: list[Entry] = []
     for call in calls:
-        if call not in going:
-            turn.answer(call, _refused(turn, call, message_id) or Answer(content=INTERRUPTED, is_error=True))
+        refusal = _refused(turn, call, message_id)
+        is_offered = tool_of(turn.agent, message_id, call["id"], call_name(call)) is not None
+        if may_go_on(turn, call, message_id) and (is_offered or refusal is None):
+            going.append(call)
+        else:
+            turn.answer(call, refusal or Answer(content=INTERRUPTED, is_error=True))
     await turn.run_calls(going, message_id, resumed=True)
 
 
 def may_go_on(turn: Turn, call: Entry, message_id: str) -> bool:
-    """Whether a call that was begun may be run: ours know what they have done, others say that it does no harm, or have
-    done nothing since they asked a person."""
+    """Whether a call may be run: ours know what they have done, others say that it does no harm, or have done nothing
+    since they asked a person. One that has not begun may be, unless it would go unjudged, since a function that was to
+    be asked is not there."""
     tool = turn.agent.tools.get(call_name(call))
+    if is_held(turn.agent, message_id, call["id"]):
+        return not _goes_unjudged(turn, message_id, call["id"])
     if has_waited(turn.agent, message_id, call["id"]):
         return True
     return tool is not None and (tool in CONTINUED or tool.redo)
+
+
+def _goes_unjudged(turn: Turn, message_id: str, call_id: str) -> bool:
+    """Whether a hook that watches is a function that is not there, and has neither ruled on a call nor asked a person
+    about it."""
+    asked = turn.agent.session.registry.questions.of_call(turn.agent.agent_id, message_id, call_id)
+    deciding = {question.hook for question in asked}
+    return any(
+        watcher.is_absent and watcher.hook_id not in deciding and not any(watcher.ruled_on(message_id, call_id))
+        for watcher in watchers_of(turn.agent, "tool")
+    )
 
 
 def _refused(turn: Turn, call: Entry, message_id: str) -> Answer | None:

@@ -22,7 +22,7 @@ from . import questions
 from .actions import CONTINUED, DISCUSS, TOOLS
 from .entries import Entry, call_arguments, call_name
 from .tools import Tool
-from .watching import watchers_of
+from .watching import is_guarded
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -107,70 +107,96 @@ async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: b
     """Run calls of a message; each result is logged as it comes. What stops one stops those that have not begun, and
     the turn once the others are over. Those that cannot begin at once are logged as held back until they do, so that
     they are run when the turn goes on after a kill."""
-    agent = turn.agent
-    asked_for = [(agent.tools.get(call_name(call)), call_arguments(call)) for call in calls]
-    guarded = next(watchers_of(agent, "tool"), None) is not None
-    order = waits_for(reaches(asked_for, seated=bool(agent.listeners)), guarded=guarded)
+    group = CallGroup(turn, calls, message_id, resumed=resumed)
     if not resumed:  # one that is resumed has not begun either, or may be run again
-        at_once = [number for number, earlier in enumerate(order) if not (earlier or guarded)][: agent.pool.parallel]
-        late = [number for number in range(len(calls)) if number not in at_once and runs_once(asked_for[number][0])]
-        questions.hold(agent, message_id, [calls[number]["id"] for number in late])
-    unknown = {  # refused at once: held back for a tool that no program has, they would be open for ever
-        number
-        for number, call in enumerate(calls)
-        if asked_for[number][0] is None and not questions.has_waited(agent, message_id, call["id"])
-    }
-    over = [asyncio.Event() for _ in calls]
-    asked = [asyncio.Event() for _ in calls]
-    limit = asyncio.Semaphore(agent.pool.parallel)
-    stopped: list[BaseException] = []
-    waiting: dict[int, Waiting | None] = {}
-    """Calls that wait for a person, and those that are held back: behind one, or since the turn has to stop."""
+        group.hold_late()
+    await group.work()
+    group.settle()
 
-    @contextlib.asynccontextmanager
-    async def in_turn(number: int) -> AsyncIterator[None]:
-        if number and guarded:
-            await asked[number - 1].wait()
+
+class CallGroup:
+    """Calls of one message under way."""
+
+    def __init__(self, turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: bool) -> None:
+        agent = turn.agent
+        self.turn, self.agent, self.calls, self.message_id, self.resumed = turn, agent, calls, message_id, resumed
+        self.tools = [agent.tools.get(call_name(call)) for call in calls]
+        self.guarded = is_guarded(agent)
+        asked_for = list(zip(self.tools, map(call_arguments, calls), strict=True))
+        self.order = waits_for(reaches(asked_for, seated=bool(agent.listeners)), guarded=self.guarded)
+        self.over = [asyncio.Event() for _ in calls]
+        self.asked = [asyncio.Event() for _ in calls]
+        self.limit = asyncio.Semaphore(agent.pool.parallel)
+        self.stopped: list[BaseException] = []
+        self.waiting: dict[int, Waiting | None] = {}
+        """Calls that wait for a person, and those that are held back: behind one, or since the turn has to stop."""
+
+    def hold_late(self) -> None:
+        """Log which calls cannot begin at once: they wait for another, for the limit, or for a hook."""
+        free = [number for number, earlier in enumerate(self.order) if not (earlier or self.guarded)]
+        at_once = free[: self.agent.pool.parallel]
+        late = [number for number, tool in enumerate(self.tools) if number not in at_once and runs_once(tool)]
+        questions.hold(self.agent, self.message_id, [self.calls[number]["id"] for number in late])
+
+    async def work(self) -> None:
+        """Run all of them, and return when they are over, held back, or wait for a person."""
+        tasks = [asyncio.ensure_future(self._one(number, call)) for number, call in enumerate(self.calls)]
         try:
-            yield
-        finally:
-            asked[number].set()
+            await asyncio.wait(tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    @contextlib.asynccontextmanager
-    async def at_work(call: Entry) -> AsyncIterator[None]:
-        async with limit:
-            questions.begin(agent, message_id, call["id"])
-            yield
+    def settle(self) -> None:
+        """Raise what stops the turn, once the log says which calls have not begun."""
+        if all(isinstance(problem, ModelFailed) for problem in self.stopped):  # else nothing can be logged
+            held = [self.calls[number]["id"] for number, problem in self.waiting.items() if problem is None]
+            questions.hold(self.agent, self.message_id, held)
+        if self.stopped:
+            raise self.stopped[0]
+        if self.waiting:
+            raise questions.joined([problem for problem in self.waiting.values() if problem is not None])
 
-    async def one(number: int, call: Entry) -> None:
+    async def _one(self, number: int, call: Entry) -> None:
         try:
-            for earlier in order[number]:
-                await over[earlier].wait()
-            if number not in unknown and (stopped or any(earlier in waiting for earlier in order[number])):
-                waiting[number] = None
+            for earlier in self.order[number]:
+                await self.over[earlier].wait()
+            if self._is_held_back(number):
+                self.waiting[number] = None
             else:
-                await turn.run_call(call, message_id, resumed=resumed, slot=Slot(in_turn(number), at_work(call)))
+                slot = Slot(self._in_turn(number), self._at_work(call))
+                await self.turn.run_call(call, self.message_id, resumed=self.resumed, slot=slot)
         except Waiting as problem:
-            waiting[number] = problem
+            self.waiting[number] = problem
         except BaseException as problem:
-            stopped.append(problem)
+            self.stopped.append(problem)
             raise
         finally:
-            asked[number].set()
-            over[number].set()
+            self.asked[number].set()
+            self.over[number].set()
 
-    tasks = [asyncio.ensure_future(one(number, call)) for number, call in enumerate(calls)]
-    try:
-        await asyncio.wait(tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-    await asyncio.gather(*tasks, return_exceptions=True)
-    if all(isinstance(problem, ModelFailed) for problem in stopped):  # else nothing can be logged
-        questions.hold(agent, message_id, [calls[one]["id"] for one, problem in waiting.items() if problem is None])
-    if stopped:
-        raise stopped[0]
-    if waiting:
-        raise questions.joined([problem for problem in waiting.values() if problem is not None])
+    def _is_held_back(self, number: int) -> bool:
+        """Whether the turn has to stop before this call. One of a tool that no program has is refused all the same:
+        held back for it, it would be open for ever."""
+        if not self.stopped and not any(earlier in self.waiting for earlier in self.order[number]):
+            return False
+        is_known = self.tools[number] is not None
+        return is_known or questions.has_waited(self.agent, self.message_id, self.calls[number]["id"])
+
+    @contextlib.asynccontextmanager
+    async def _in_turn(self, number: int) -> AsyncIterator[None]:
+        if number and self.guarded:
+            await self.asked[number - 1].wait()
+        try:
+            yield
+        finally:
+            self.asked[number].set()
+
+    @contextlib.asynccontextmanager
+    async def _at_work(self, call: Entry) -> AsyncIterator[None]:
+        async with self.limit:
+            questions.begin(self.agent, self.message_id, call["id"])
+            yield

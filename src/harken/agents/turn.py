@@ -46,7 +46,7 @@ from .limits import is_timed, log_time
 from .models import Gauge, Message, ModelError, Reply, Request
 from .side_by_side import ALONE, Slot
 from .tools import Answer, Call, LoopLock, Tool, calling, describe
-from .watching import consult, speak
+from .watching import consult, is_guarded, speak
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -304,7 +304,7 @@ class Turn:
 
     async def run_calls(self, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
         """Run calls of a message and log their results; several run side by side."""
-        if len(calls) == 1 and not resumed:
+        if len(calls) == 1 and not resumed and not is_guarded(self.agent):
             await self.run_call(calls[0], message_id, resumed=False)
         elif calls:
             await side_by_side.run(self, calls, message_id, resumed=resumed)

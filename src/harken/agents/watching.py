@@ -213,6 +213,11 @@ def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
         above = above.parent
 
 
+def is_guarded(agent: Agent) -> bool:
+    """Whether a hook is asked before the agent's calls begin."""
+    return next(watchers_of(agent, "tool"), None) is not None
+
+
 async def consult(agent: Agent, moment: Moment) -> Ruling | None:
     """Ask everybody who watches; the first refusal or change, or None where all approve.
 
