@@ -104,6 +104,7 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
         "agent": _agent(inner(data, "agent")),
         "title": title if excerpt(clean(title)) != title else "",
         "annotations": annotations,
+        "derived": inner(data, "x_harken").get("derived"),
         "calls": {name: kept for name, kept in kept_calls.items() if kept},
     }
     kept = {key: value for key, value in found.items() if value}

@@ -3,28 +3,39 @@ times, statuses, tasks, outputs and messages are what it said, not what its even
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.models import PATTERNS, Status
 from harken.formats.std.parts import inner, instant, orchestrator, participants, text
 from harken.formats.std.spellings import fell_short, session_status
 
+from .derived_paths import any_number
 from .spawning import SpawnedAgent
+
+T = TypeVar("T")
 
 
 class AsSaid:
     """What a document said, laid over what is written of its events; nothing where there was none. That the outcome
     satisfies the standard is for others to see: everything in it may be of any type."""
 
-    def __init__(self, said: Json, without: frozenset[str] = frozenset()) -> None:
-        """`without` are the paths of what is left as the events have it."""
+    def __init__(self, said: Json, listed: object, without: frozenset[str] = frozenset()) -> None:
+        """`listed` is what the document lists as derived, `without` are the paths of what is left as the events have
+        it."""
         self._said, self._without = said, without
-        self.replaced: set[str] = set()
-        """The paths of what is no longer derived from events."""
+        paths = (path for path in listed if isinstance(path, str)) if isinstance(listed, list) else ()
+        self._made_up = dict.fromkeys(paths)
+        """The paths of what nobody said in the document either: the export that wrote it has filled that in."""
+        self._told: set[str] = set()
+        """The paths of what the document says of its own."""
+        self._has_messages = False
 
-    def status(self, otherwise: Status) -> Status:
-        """How the session stands."""
-        return session_status(self._said.get("status")) or otherwise
+    def status(self, otherwise: Status, *, is_told: bool) -> Status:
+        """How the session stands; `is_told` says whether its events tell so themselves."""
+        said = session_status(self._said.get("status"))
+        return self._instead(said or otherwise, "status") if said or is_told else otherwise
 
     def head(self, head: Json) -> Json:
         """The times of the session."""
@@ -35,7 +46,7 @@ class AsSaid:
         said = inner(self._said, "collaboration")
         known = {text(one, "agent_id"): one for one in (orchestrator(self._said), *participants(self._said))}
         if said.get("pattern") in PATTERNS:
-            made = made | {"pattern": self._instead(made["pattern"], said["pattern"], "collaboration.pattern")}
+            made = made | {"pattern": self._instead(said["pattern"], "collaboration.pattern")}
         listed, main = _instances(participants(self._said)), made["orchestrator"]
         agents = [
             instance | one
@@ -59,7 +70,7 @@ class AsSaid:
         first, last = agent.told[0], agent.told[-1]
         made = self._timed(made, {"started_at": first, "completed_at": last}, f"{path}.")
         task = {key: value for key, value in inner(first, "task").items() if key != "task_id"}
-        task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
+        task = {key: self._instead(value, f"{path}.task.{key}") for key, value in task.items()}
         made["task"] = made["task"] | task
         made["status"] = session_status(last.get("status")) or made["status"]
         made |= _stopped(last)
@@ -82,23 +93,26 @@ class AsSaid:
     def messages(self, made: list[Json]) -> list[Json]:
         """What agents told each other; a document without messages leaves that to its calls."""
         said = self._said.get("messages")
-        if not isinstance(said, list) or not said or said == made or "messages" in self._without:
+        if not isinstance(said, list) or not said or "messages" in self._without:
             return made
-        self.replaced.add("messages")
+        self._has_messages = True
         return said
 
     def derived(self, paths: list[str]) -> list[str]:
-        """The paths of what is still derived."""
-        is_said = "messages" in self.replaced
-        return [one for one in paths if one not in self.replaced and not (is_said and one.startswith("messages["))]
+        """The paths of what is still derived: of messages in the words of the document, what was made up there."""
+        found = [one for one in paths if one not in self._told]
+        if not self._has_messages:
+            return found
+        made_up = (one for one in self._made_up if one.startswith("messages["))
+        return [*(one for one in found if not one.startswith("messages[")), *made_up]
 
     def _timed(self, made: Json, sources: dict[str, Json], path: str) -> Json:
         said = {key: value for key, value in sources.items() if key in made and instant(value, key) is not None}
-        return made | {key: self._instead(made[key], value[key], path + key) for key, value in said.items()}
+        return made | {key: self._instead(value[key], path + key) for key, value in said.items()}
 
-    def _instead(self, made: object, said: object, path: str) -> object:
-        if made != said:
-            self.replaced.add(path)
+    def _instead(self, said: T, path: str) -> T:
+        if self._made_up.keys().isdisjoint((path, any_number(path))):
+            self._told.add(path)
         return said
 
 

@@ -41,15 +41,26 @@ def is_interruption(event: Event) -> bool:
     return event.origin in _INTERRUPTIONS or (is_in_place and event.content.startswith(_BROKEN_OFF))
 
 
-def completed_at(events: Sequence[Event]) -> int | None:
-    """When a document that was imported, or a recording, says that it ended, where nothing comes behind that; the times
-    in it may be later."""
+def _closing(events: Sequence[Event]) -> System | None:
+    """By what a document that was imported, or a recording, says that it ended, where nothing comes behind that."""
     for event in reversed(events):
         if isinstance(event, System) and event.subtype in CLOSING:
-            return event.time
+            return event
         if isinstance(event, Prompt | Response | ToolCall | ToolResult):
             break
     return None
+
+
+def completed_at(events: Sequence[Event]) -> int | None:
+    """When a document that was imported, or a recording, says that it ended; the times in it may be later."""
+    closing = _closing(events)
+    return closing.time if closing is not None else None
+
+
+def is_status_told(events: Sequence[Event]) -> bool:
+    """Whether it says how it ended."""
+    closing = _closing(events)
+    return closing is not None and session_status(closing.message) is not None
 
 
 def status_of(events: Sequence[Event]) -> Status:

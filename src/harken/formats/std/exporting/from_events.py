@@ -28,7 +28,8 @@ from harken.formats.std.summary import computed_summary, unknown_durations
 
 from .as_said import AsSaid
 from .conversation import entries
-from .endings import completed_at, status_of
+from .derived_paths import summed_up
+from .endings import completed_at, is_status_told, status_of
 from .export_losses import losses_of, losses_of_words
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .given_task import TasksOfAgent
@@ -43,8 +44,6 @@ VERSION = 1
 """Of the fields that begin with `x_harken`."""
 LONGEST_TITLE = 100
 NO_TASK = "no task is recorded"
-MANY = 10
-"""More paths than this that differ in one number are told as one."""
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,8 +170,9 @@ class _Export:
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
         self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
-        self.said = AsSaid(tree.said, wrong or frozenset())
-        self.status = self.said.status(status_of(tree.main_events))
+        self.said = AsSaid(tree.said, tree.beside.get("derived"), wrong or frozenset())
+        is_told = is_status_told(tree.main_events)
+        self.status = self.said.status(status_of(tree.main_events), is_told=is_told)
         self.tree, self.parts = apart(tree)
         self.outputs = AgentOutputs(tree, self.told.tasks, self.parts)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
@@ -433,14 +433,3 @@ def model_of(events: list[Event], created: AgentCreated | None) -> str:
         if tells and (model := getattr(event, "model", "")) and model != SYNTHETIC:
             return str(model)
     return created.language_model if created else ""
-
-
-_NUMBER = re.compile(r"\[[0-9]+\]")
-
-
-def summed_up(paths: Iterable[str]) -> list[str]:
-    """The paths in order, each once; many that differ in one number are told as one with `[*]`."""
-    groups: dict[str, list[str]] = {}
-    for path in dict.fromkeys(paths):
-        groups.setdefault(_NUMBER.sub("[*]", path), []).append(path)
-    return [path for general, found in groups.items() for path in ([general] if len(found) > MANY else found)]

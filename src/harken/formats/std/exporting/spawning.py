@@ -79,7 +79,7 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     told_id: str = ""
     """What that calls the first of them, where nothing else is called so."""
     told_tasks: list[str] = []
-    """What that calls the tasks of each, under the same condition."""
+    """What that calls the tasks of each."""
     is_part: bool = False
     """Whether it is one of several sub-sessions that the agent has."""
 
@@ -297,8 +297,8 @@ def _task(agent: SpawnedAgent, seen: SeenEvents) -> Prompt | None:
 
 
 def _name_as_told(tree: SessionTree) -> None:
-    """Agents, sub-sessions and tasks are called as in the document that the session was imported from, unless two would
-    have one name."""
+    """Agents, sub-sessions and tasks are called as in the document that the session was imported from: sub-sessions
+    unless two would have one name. Tasks keep theirs, since messages name them; two sub-sessions may be about one."""
     subs, types = subs_by_agent(tree.said), listed_types(tree.said)
     agents = list(tree.agents.values())
     for agent in agents:
@@ -310,20 +310,15 @@ def _name_as_told(tree: SessionTree) -> None:
     taken = {text(sub, "sub_session_id") for own in subs.values() for sub in own}
     others = (name for number in count(1) if (name := f"sub-{number:03}") not in taken)
     ids = [name or next(others) for name in ids]
-    if _is_clear(ids):
+    if len(ids) == len(set(ids)):
         for name, agent in zip(ids, agents, strict=True):
             agent.told_id = name
     tasks = [[task_id_of(sub) for sub in agent.told] or [""] for agent in agents]
     taken = {*(name for own in tasks for name in own), *told_tasks(tree.said)}
     free = (name for number in count(1) if (name := f"task-{number:03}") not in taken)
     tasks = [[name or next(free) for name in own] for own in tasks]  # as a repair does
-    if _is_clear([name for own in tasks for name in own]):
-        for own, agent in zip(tasks, agents, strict=True):
-            agent.told_tasks = own
-
-
-def _is_clear(names: list[str]) -> bool:
-    return len(names) == len(set(names))
+    for own, agent in zip(tasks, agents, strict=True):
+        agent.told_tasks = own
 
 
 def _cut_circles(tree: SessionTree) -> None:

@@ -22,13 +22,23 @@ def by_sub_session(agent: SpawnedAgent) -> dict[str, list[Event]]:
     before: list[Event] = []
     now = ""
     for event in agent.events:
-        scope, is_inside, _ = event.message_id.partition("/")
-        now = scope if is_inside and scope in names else now
+        now = _scope(event.message_id, names) or now
         (groups.setdefault(now, []) if now else before).append(event)
     for group in groups.values():
         group[:0] = before
         before = []
     return groups or {"": before}
+
+
+def _scope(record: str, names: set[str]) -> str:
+    """The sub-session that a record is named after; empty for none. Names may hold a "/" themselves: the longest one
+    that fits is meant."""
+    end = record.rfind("/")
+    while end > 0:
+        if record[:end] in names:
+            return record[:end]
+        end = record.rfind("/", 0, end)
+    return ""
 
 
 def apart(tree: SessionTree) -> tuple[SessionTree, list[SpawnedAgent]]:
