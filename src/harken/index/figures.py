@@ -27,6 +27,7 @@ from harken.analytics.prices import packaged
 from harken.analytics.usage import LOCAL, UsageRow, is_local, usage_rows
 from harken.context import below, session_records
 from harken.errors import HarkenError, PartlyCorrupt
+from harken.events import Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
@@ -62,8 +63,14 @@ SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_writ
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
 FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carried
 """
-
-
+_COPIED = """
+WITH source AS (SELECT session FROM commits WHERE "commit" = :origin AND session IS NOT :here), said AS
+  (SELECT n FROM messages WHERE session IN source UNION SELECT message FROM copies WHERE session IN source)
+SELECT record FROM messages WHERE session = :here AND n IN said
+UNION SELECT record FROM copies WHERE session = :here AND message IN said
+"""
+"""The records of a session that say what another has said or copied."""
+_SPOKEN = Prompt | Response | Thinking | ToolCall | ToolResult
 _EMBEDDED_MODELS = "SELECT DISTINCT model FROM usage WHERE api = ? AND nested AND NOT carried"
 _UNNAMED_MODELS = """
 SELECT session, key, time, several, partial, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning
@@ -100,7 +107,7 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         if row is None or row.forgotten:  # of what was forgotten nobody can say anything any more
             return before
         records = own_records(store, row)
-        rows, figures = _count(records)
+        rows, figures = _count(records, _span(connection, store, number, row, records))
     except Exception as problem:  # whatever is wrong with one session, the others are counted
         if isinstance(problem, sqlite3.Error):
             raise
@@ -113,17 +120,39 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         connection.execute(parent, (row.parent.partition("/")[0],))
         connection.execute(parent, (row.parent,))
     connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
-    connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 11)})", (number, *figures))
+    connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 13)})", (number, *figures))
     _answer_calls(connection, number, row, records)
     return before | {one.api for one in rows if not is_local(one.key)}
 
 
-def _count(records: list[SessionRecord]) -> tuple[list[UsageRow], tuple[object, ...]]:
+def _count(
+    records: list[SessionRecord], span: tuple[int | None, int | None]
+) -> tuple[list[UsageRow], tuple[object, ...]]:
     """What a session used, and its figures as the table has them."""
     counts = _counts(count_records(records).figures)
     made = (event for record in records if not record.carried for event in record.events)
     told = msgspec.json.encode(report.of(made)).decode()
-    return usage_rows(records), (*counts, tells_process_cost(records), "", told)
+    return usage_rows(records), (*counts, tells_process_cost(records), *span, "", told)
+
+
+def _span(
+    connection: sqlite3.Connection, store: Store, number: int, row: SessionRow, records: list[SessionRecord]
+) -> tuple[int | None, int | None]:
+    """When a session first and last did something: what it began with was done elsewhere."""
+    copied = _copied(connection, store, number, row)
+    if not copied and not any(record.carried for record in records):
+        return row.started, row.ended
+    own = (record for record in records if not record.carried)
+    said = (event for record in own for event in record.events if isinstance(event, _SPOKEN))
+    times = [event.time for event in said if event.time is not None and event.message_id not in copied]
+    return min(times, default=None), max(times, default=None)
+
+
+def _copied(connection: sqlite3.Connection, store: Store, number: int, row: SessionRow) -> set[str]:
+    """The records of a session that the one which it goes on from has as well."""
+    origin = store.get_commit(store.walk(row.tip)[-1].id).forked_from if row.tip else ""
+    values = {"here": number, "origin": bytes.fromhex(origin)}
+    return {record for (record,) in connection.execute(_COPIED, values)} if origin else set()
 
 
 def _answer_calls(connection: sqlite3.Connection, number: int, row: SessionRow, records: list[SessionRecord]) -> None:

@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 26
+VERSION = 27
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -193,6 +193,7 @@ CREATE TABLE figures (                                     -- of a session's own
   human INTEGER, injected INTEGER, results INTEGER, responses INTEGER, calls INTEGER, errors INTEGER,
   compactions INTEGER,
   pays INTEGER,                                            -- it says what a process cost, its sub-agents included
+  began INTEGER, last INTEGER,                             -- when it did what it did itself; NULL where that is nothing
   problem TEXT NOT NULL,                                   -- why it could not be counted; empty where it could
   report TEXT                                              -- all folds over what it made, as JSON
 );

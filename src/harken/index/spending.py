@@ -224,11 +224,10 @@ class Spent:
         return counts
 
     def peak(self) -> Peak:
-        """The most sessions that went on at the same time in the window; sub-agents are part of theirs."""
+        """The most sessions that went on at the same time in the window; sub-agents are part of theirs. What a copy
+        begins with went on elsewhere."""
         since, until, _ = self._window.values
-        spans = self._index.query(
-            "SELECT n, started, ended FROM sessions WHERE started < ? AND ended >= ?", (until, since)
-        )
+        spans = self._index.query(_WENT_ON, (until, since))
         tops = [(start, end) for n, start, end in spans if self._top[n] == n and self._is_wanted(n)]
         return peak((max(start, since), min(end, until)) for start, end in tops)
 
@@ -355,6 +354,13 @@ WHERE responses + calls > 0 AND coalesce(ended, started, 0) >= ? AND coalesce(st
   ) THEN json_extract(report, '$.amplification.responses') + json_extract(report, '$.amplification.calls') > 0 END
 """
 """What was carried over used nothing there: the report, which has what was made, is read of those without usage."""
+_WENT_ON = """
+SELECT * FROM (
+  SELECT n, iif(problem = '', began, started) AS began, iif(problem = '', last, ended) AS last
+  FROM sessions LEFT JOIN figures ON figures.session = n
+) WHERE began < ? AND last >= ?
+"""
+"""Of a session that was not counted yet, or could not be, only its row says when it went on."""
 PERIODS = ("day", "week", "month")
 _PARENTS = "SELECT session, coalesce(parent, '') FROM sessions WHERE runtime IS NOT NULL"
 _BELOW = "(SELECT max({fact}) FROM sessions AS below WHERE below.parent = s.session)"
