@@ -136,6 +136,29 @@ def calls_elsewhere(part: Json) -> str:
     return ""
 
 
+ATTEMPTS = ("attempts", "tries", "retries", "iterations", "rounds", "runs")
+"""Names of a list of what an agent did one after the other, each with calls of its own."""
+
+
+def attempts_with_calls(part: Json) -> str:
+    """The name under which a session or a sub-session without calls has attempts that have them; empty where it has
+    none."""
+    if part.get("tool_calls") not in (None, [], {}):
+        return ""
+    for key in ATTEMPTS:
+        tried = part.get(key)
+        listed = tried if isinstance(tried, list) else []
+        if all(isinstance(one, dict) for one in listed) and any(map(calls_of_attempt, listed)):
+            return key
+    return ""
+
+
+def calls_of_attempt(attempt: Json) -> list[Json]:
+    """The calls of an attempt, under whatever name."""
+    held = attempt.get(calls_elsewhere(attempt) or "tool_calls")
+    return values(list(held.values()) if isinstance(held, dict) else held)
+
+
 SUB_NAMES = (
     "sub_agents",
     "subagents",

@@ -13,12 +13,14 @@ from harken.formats.std.parts import (
     MESSAGE_LISTS,
     SUB_NAMES,
     TOOL_NAMES,
+    attempts_with_calls,
     calls_elsewhere,
     inner,
     text,
     values,
 )
 from harken.formats.std.spellings import known_time, plain_key
+from harken.formats.std.told_inside import holds_messages
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
 _TEXTS = ("user_prompt", "task_title", "task_description")
@@ -60,14 +62,20 @@ def _is_odd(document: Document) -> bool:
         ):
             return True
     team = inner(data, "collaboration")
-    if isinstance(team.get("orchestrator"), list) or not isinstance(team.get("participants"), list | None):
+    if (
+        holds_messages(team)
+        or isinstance(team.get("orchestrator"), list)
+        or not isinstance(team.get("participants"), list | None)
+    ):
         return True
     calls = [values(data.get("tool_calls")), *(values(sub.get("tool_calls")) for sub in subs)]
     if any(_is_odd_call(call) for listed in calls for call in listed):
         return True
     if any(key != plain_key(key) for key in _keys_inside(data, team, subs, calls)):
         return True
-    return bool(calls_elsewhere(data)) or any(_holds_sub(data, key) for key in _OTHER_LISTS)
+    return bool(calls_elsewhere(data) or attempts_with_calls(data)) or any(
+        _holds_sub(data, key) for key in _OTHER_LISTS
+    )
 
 
 def _keys_inside(data: Json, team: Json, subs: list[Json], calls: list[list[Json]]) -> set[str]:
@@ -89,7 +97,9 @@ def _holds_sub(holder: Json, key: str) -> bool:
 def _is_odd_sub(sub: Json) -> bool:
     """Whether the agent, the call, the task or the answer of a sub-session stands elsewhere."""
     task, output = sub.get("task"), sub.get("output")
-    if calls_elsewhere(sub) or any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
+    if calls_elsewhere(sub) or attempts_with_calls(sub) or holds_messages(sub):
+        return True
+    if any(key.startswith("sub") and _holds_sub(sub, key) for key in sub):
         return True
     if (
         "priority" in sub

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container
 from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
-from harken.formats.std.json_text import compact
 from harken.formats.std.listed_twice import is_same_call
 from harken.formats.std.meant_statuses import meant_statuses
 from harken.formats.std.meant_tasks import meant_tasks, told_tasks
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import (
-    MESSAGE_FIELDS,
-    MESSAGE_LISTS,
-    SUB_FIELDS,
-    SUB_NAMES,
     agent_kind,
     agents,
     call_kind,
@@ -37,79 +31,7 @@ from harken.formats.std.spellings import known_status, known_word, plain_key
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
 from .mend_reviews import REVIEW, finding_place
 from .mend_session import status, sub_calls
-from .mending import Mender, Mending, Spot, path_steps
-
-
-def lift_nested(doc: Mending) -> bool:
-    """Sub-sessions that stand under another name, inside the calls that started them, or inside the sub-sessions that
-    did, come to `sub_sessions`; whether there were any."""
-    before = len(doc.changes)
-    doc.start_round()
-    _take_other_name(doc, "sub_sessions", SUB_NAMES, _is_sub)
-    _take_other_name(doc, "messages", MESSAGE_LISTS, _is_message)
-    subs = doc.data.get("sub_sessions") or []
-    if not isinstance(subs, list):
-        return len(doc.changes) > before
-    for place, call in objects(doc.data.get("tool_calls")):
-        _lift_from_call(doc, subs, call, f"tool_calls[{place}]", "")
-    for place, sub in objects(subs):  # grows while it is walked through: what was inside may hold more
-        own = text(sub, "sub_session_id")
-        for at, call in objects(sub.get("tool_calls")):
-            _lift_from_call(doc, subs, call, f"sub_sessions[{place}].tool_calls[{at}]", own)
-        for key in [key for key in sub if plain_key(key) in _INSIDE]:
-            _lift(doc, subs, sub, key, f"sub_sessions[{place}]", {"parent_session_id": own})
-    return len(doc.changes) > before
-
-
-def _take_other_name(doc: Mending, name: str, others: Container[str], is_one: Callable[[object], bool]) -> None:
-    data = doc.data
-    for key in [key for key in data if plain_key(key) in others] if not data.get(name) else ():
-        held = list(data[key].values()) if isinstance(data[key], dict) else data[key]
-        if isinstance(held, list) and held and all(map(is_one, held)):
-            data[name] = data.pop(key)
-            rule = "no-sub-session" if name == "sub_sessions" else "missing-field"
-            doc.tell(rule, name, f"it stood under `{key}`: the name that the standard has")
-            return
-
-
-def _lift_from_call(doc: Mending, subs: list[Any], call: Json, where: str, parent: str) -> None:
-    for key in [key for key in call if plain_key(key) in _INSIDE]:
-        links = {"triggered_by_call_id": text(call, "call_id"), "parent_session_id": parent}
-        _lift(doc, subs, call, key, where, links)
-
-
-def _lift(doc: Mending, subs: list[Any], holder: Json, key: str, where: str, links: dict[str, str]) -> None:
-    """Put what an object holds under a key among the sub-sessions, with the links that its place tells. One that stands
-    there already, word for word, is not told twice."""
-    held = holder[key] if isinstance(holder[key], list) else [holder[key]]
-    if not held or not all(_is_sub(one) for one in held):
-        return
-    del holder[key]
-    known = doc.once("whole sub-sessions", lambda: {compact(one) for one in subs})
-    for sub in held:
-        if (whole := compact(sub)) in known:
-            doc.tell(
-                "no-sub-session", where, f"`{key}` of `{where}` is among the sub-sessions, too; it stands there alone"
-            )
-            continue
-        known.add(whole)
-        said_of = set(map(plain_key, sub))
-        sub.update({link: name for link, name in links.items() if name and link not in said_of})
-        subs.append(sub)
-        doc.data["sub_sessions"] = subs
-        said = f"`{key}` of `{where}` stands here now, where the standard has it"
-        doc.tell("no-sub-session", f"sub_sessions[{len(subs) - 1}]", said)
-
-
-def _is_sub(value: object) -> bool:
-    return isinstance(value, dict) and not SUB_FIELDS.isdisjoint(map(plain_key, value))
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and not MESSAGE_FIELDS.isdisjoint(map(plain_key, value))
-
-
-_INSIDE = ("sub_session", "subagent_session", "sub_agent_session", "sub_sessions", *SUB_NAMES)
+from .mending import Mender, Spot, path_steps
 
 # -- sub-sessions ------------------------------------------------------------------------------------------------------
 
