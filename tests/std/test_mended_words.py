@@ -85,25 +85,70 @@ def test_what_a_repair_fills_in_is_listed_as_derived() -> None:
     assert "messages[1].timestamp" in exported(dumps(given)).derived
 
 
-def test_messages_that_no_repair_mends_leave_the_rest_in_its_words() -> None:
+def test_a_message_that_no_repair_mends_is_told_in_its_words_and_the_others_as_they_were() -> None:
+    given = with_finding()
+    wrong = given["messages"][4]
+    wrong["payload"]["task"]["task_id"] = given["messages"][5]["payload"]["task_id"] = "task-001"
+    wrong["payload"]["content"] = "Once more, please."
+    assert not repair(dumps(given)).is_valid
+
+    made = exported(dumps(given))
+
+    data = made.document.data
+    for key in ("sub_sessions", "collaboration", "summary"):
+        assert given[key] == without_more(data[key])
+    told = data["messages"].pop(4)
+    assert [one for one in given["messages"] if one is not wrong] == data["messages"]
+    assert told == wrong | {
+        "message_type": "feedback",
+        "payload": {"feedback_type": "guidance", "content": "Once more, please."},
+        "x_harken_old_message_type": "task_assignment",
+        "x_harken_old_payload": wrong["payload"],
+    }
+    assert [("messages in the words of the document", 1)] == [(one.what, one.count) for one in made.losses]
+    assert {"messages[4].message_type", "messages[4].payload"} <= set(made.derived)
+
+
+def test_a_task_that_was_given_to_several_is_heard_by_each_in_its_words() -> None:
     given = with_finding()
     given["messages"][4]["to_agent"] = [given["messages"][4]["to_agent"], CHECKER]
     assert not repair(dumps(given)).is_valid
 
+    data = exported(dumps(given)).document.data
+
+    assert ["feedback", "feedback"] == [one["message_type"] for one in data["messages"][4:6]]
+    assert ["builder", "checker"] == [one["to_agent"]["agent_id"] for one in data["messages"][4:6]]
+    assert given["messages"][:4] == data["messages"][:4]
+
+
+def test_messages_that_are_none_are_told_as_the_events_have_them_all() -> None:
+    given = with_finding()
+    given["messages"].append(7)
+
     made = exported(dumps(given))
 
-    for key in ("sub_sessions", "collaboration", "summary"):
-        assert given[key] == without_more(made.document.data[key])
-    assert [("messages in the words of the document", 6)] == [(one.what, one.count) for one in made.losses]
+    assert [("messages in the words of the document", 7)] == [
+        (one.what, one.count) for one in made.losses if one.what.startswith("messages")
+    ]
 
 
-def test_an_output_that_no_repair_mends_leaves_the_rest_in_its_words() -> None:
+@pytest.mark.parametrize("wrong", [{"status": 5}, {"changes": {"files_created": [["clock.py"]]}}])
+def test_an_output_that_no_repair_mends_is_the_data_of_a_generic_one(wrong: Json) -> None:
     given = with_finding()
-    given["sub_sessions"][2]["output"]["status"] = 5
+    output = given["sub_sessions"][2]["output"] = given["sub_sessions"][2]["output"] | wrong
     assert not repair(dumps(given)).is_valid
 
     made = exported(dumps(given))
 
+    subs = made.document.data["sub_sessions"]
     assert given["messages"] == made.document.data["messages"]
-    assert given["sub_sessions"][:2] == without_more(made.document.data["sub_sessions"][:2])
-    assert [("records that are no conversation", 1)] == [(one.what, one.count) for one in made.losses]
+    assert given["sub_sessions"][:2] == without_more(subs[:2])
+    assert subs[2]["output"] == {
+        "output_type": "generic",
+        "task_id": "task-002",
+        "status": "completed",
+        "summary": "The bell rings.",
+        "data": output,
+    }
+    assert [("outputs as the document has them", 1)] == [(one.what, one.count) for one in made.losses]
+    assert "sub_sessions[2].output" in made.derived

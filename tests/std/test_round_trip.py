@@ -465,15 +465,6 @@ def test_what_is_not_enough_to_tell_of_an_agent_is_set_aside() -> None:
     assert (False, 15000) == ("subagent_info" in made, made["x_harken_old_subagent_info"]["tokens_used"])
 
 
-def test_an_output_that_breaks_the_standard_is_told_as_the_session_has_it() -> None:
-    given = multi()
-    given["sub_sessions"][0]["output"]["changes"]["files_created"] = [["src/clock.py"]]
-
-    output = exported_again(given)["sub_sessions"][0]["output"]
-
-    assert ["src/clock.py"] == [one["path"] for one in output["changes"]["files_created"]]
-
-
 def with_fields(given: Json) -> Json:
     """A document with fields that no event tells, at every level."""
     first = given["tool_calls"][0]

@@ -3,28 +3,61 @@ times, statuses, tasks, outputs and messages are what it said, not what its even
 
 from __future__ import annotations
 
-from typing import TypeVar
+import re
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
 
 from harken.formats.std.document import Json
-from harken.formats.std.findings import OLD
+from harken.formats.std.findings import OLD, at
+from harken.formats.std.importing.message_events import words_of
 from harken.formats.std.models import PATTERNS, Status
-from harken.formats.std.parts import inner, instant, orchestrator, participants, text
+from harken.formats.std.parts import inner, instant, objects, orchestrator, participants, text, words_in
 from harken.formats.std.spellings import fell_short, session_status
 
 from .derived_paths import any_number
 from .spawning import SpawnedAgent
 
 T = TypeVar("T")
+_WRONG = re.compile(r"messages\[(?P<message>[0-9]+)\]|sub_sessions\[(?P<output>[0-9]+)\]\.output\b")
+
+
+class Unsaid(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not written as the document has it, since it breaks the standard in a way that no repair mends."""
+
+    messages: frozenset[str] = frozenset()
+    """The ids of messages that are written as words alone."""
+    is_without_messages: bool = False
+    """Whether all messages are those that the events tell."""
+    outputs: frozenset[int] = frozenset()
+    """The places of sub-sessions whose outputs are written as generic ones."""
+
+    def with_these(self, errors: Iterable[str], data: Json) -> Unsaid | None:
+        """Also what stands at these paths; None where that does not help, or is something else."""
+        more = self
+        for path in errors:
+            wrong = _WRONG.match(path)
+            if path.startswith("messages") and not self.is_without_messages:
+                name = text(data["messages"][int(wrong["message"])], "message_id") if wrong else ""
+                is_known = name in self.messages or not name
+                more = msgspec.structs.replace(
+                    more, messages=more.messages | {name}, is_without_messages=more.is_without_messages or is_known
+                )
+            elif wrong and wrong["output"] and int(wrong["output"]) not in self.outputs:
+                more = msgspec.structs.replace(more, outputs=more.outputs | {int(wrong["output"])})
+            else:
+                return None
+        return more
 
 
 class AsSaid:
     """What a document said, laid over what is written of its events; nothing where there was none. That the outcome
     satisfies the standard is for others to see: everything in it may be of any type."""
 
-    def __init__(self, said: Json, listed: object, without: frozenset[str] = frozenset()) -> None:
-        """`listed` is what the document lists as derived, `without` are the paths of what is left as the events have
-        it."""
-        self._said, self._without = said, without
+    def __init__(self, said: Json, listed: object, unsaid: Unsaid | None = None) -> None:
+        """`listed` is what the document lists as derived."""
+        self._said, self._unsaid = said, unsaid or Unsaid()
         paths = (path for path in listed if isinstance(path, str)) if isinstance(listed, list) else ()
         self._made_up = dict.fromkeys(paths)
         """The paths of what nobody said in the document either: the export that wrote it has filled that in."""
@@ -81,8 +114,9 @@ class AsSaid:
             made["completed_at"] = last["completed_at"]
         if len(agent.told) > 1:
             return made
-        if "output" in first and agent.told_tasks and f"{path}.output" not in self._without:
-            made["output"] = first["output"]
+        if "output" in first and agent.told_tasks:
+            is_wrong = path in {at("sub_sessions", place) for place in self._unsaid.outputs}
+            made["output"] = _generic(first["output"], agent, made) if is_wrong else first["output"]
         return {key: value for key, value in first.items() if _is_kept(key)} | made
 
     def category(self, made: Json, record: str) -> Json:
@@ -93,10 +127,10 @@ class AsSaid:
     def messages(self, made: list[Json]) -> list[Json]:
         """What agents told each other; a document without messages leaves that to its calls."""
         said = self._said.get("messages")
-        if not isinstance(said, list) or not said or "messages" in self._without:
+        if not isinstance(said, list) or not said or self._unsaid.is_without_messages:
             return made
         self._has_messages = True
-        return said
+        return [_as_words(one) if text(one, "message_id") in self._unsaid.messages else one for one in said]
 
     def derived(self, paths: list[str]) -> list[str]:
         """The paths of what is still derived: of messages in the words of the document, what was made up there."""
@@ -105,6 +139,12 @@ class AsSaid:
             return found
         made_up = (one for one in self._made_up if one.startswith("messages["))
         return [*(one for one in found if not one.startswith("messages[")), *made_up]
+
+    def filled_in(self, data: Json) -> list[str]:
+        """The paths of what was written in the place of words that break the standard."""
+        told = [place for place, one in objects(data["messages"]) if _is_told_as_words(one, self._unsaid)]
+        fields = [at(at("messages", place), key) for place in told for key in ("message_type", "payload")]
+        return [*fields, *(f"{at('sub_sessions', place)}.output" for place in sorted(self._unsaid.outputs))]
 
     def _timed(self, made: Json, sources: dict[str, Json], path: str) -> Json:
         said = {key: value for key, value in sources.items() if key in made and instant(value, key) is not None}
@@ -133,3 +173,24 @@ def _stopped(said: Json) -> Json:
     """A word for what ended before all was done, where the standard has only `failed`: it is kept beside, as by a
     repair."""
     return {OLD + "status": said["status"]} if fell_short(said.get("status")) else {}
+
+
+def _is_told_as_words(message: Json, unsaid: Unsaid) -> bool:
+    """Whether a message is one of those; of one to several a repair makes several, whose ids begin like its own."""
+    is_there = OLD + "payload" in message or OLD + "message_type" in message
+    return is_there and any(message["message_id"].startswith(name) for name in unsaid.messages)
+
+
+def _as_words(message: Json) -> Json:
+    """A message that says what it said, and is nothing more; what it was is set aside."""
+    more: Json = {key: value for key, value in message.items() if key not in ("message_type", "payload")}
+    old = {OLD + key: message[key] for key in ("message_type", "payload") if key in message}
+    payload = {"feedback_type": "guidance", "content": words_of(message)}
+    return {**more, "message_type": "feedback", "payload": payload} | old
+
+
+def _generic(output: Any, agent: SpawnedAgent, made: Json) -> Json:
+    """An output that holds all of another one."""
+    status = "failed" if made["status"] == "failed" else "completed"
+    summary = text(output, "summary") or text(inner(made, "output"), "summary") or words_in(output)
+    return {"output_type": "generic", "task_id": agent.task_id, "status": status, "summary": summary, "data": output}

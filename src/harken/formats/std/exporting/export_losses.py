@@ -25,9 +25,10 @@ from harken.formats.base import Loss
 from harken.formats.std.beside import annotations_in, is_beside
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
-from harken.formats.std.parts import inner, values
+from harken.formats.std.parts import inner
 from harken.formats.std.skeleton import is_skeleton
 
+from .as_said import Unsaid
 from .endings import CLOSING
 from .spawning import SessionTree
 
@@ -66,11 +67,23 @@ def losses_of(tree: SessionTree, lost: Counter[str], asked: Prompt | None, *, wi
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
 
 
-def losses_of_words(said: Json) -> list[Loss]:
-    """What is lost where a document's own words are not written, since they break the standard."""
-    count = len(values(said.get("messages")))
-    why = "they break the standard, and are told as the events have them: a repair of the document tells where"
-    return [Loss(what="messages in the words of the document", count=count, why=why)] if count else []
+def losses_of_words(said: Json, unsaid: Unsaid) -> list[Loss]:
+    """What is written otherwise than the document has it, since it breaks the standard."""
+    listed = said.get("messages")
+    count = len(unsaid.messages)
+    if unsaid.is_without_messages:
+        count = len(listed) if isinstance(listed, list) else 0
+    told = "the events tell them" if unsaid.is_without_messages else "they are told as feedback, with what they were"
+    why = "they break the standard: {}; a repair of the document tells where"
+    found = [
+        Loss(what="messages in the words of the document", count=count, why=why.format(told)),
+        Loss(
+            what="outputs as the document has them",
+            count=len(unsaid.outputs),
+            why=why.format("they are the data of generic ones"),
+        ),
+    ]
+    return [loss for loss in found if loss.count]
 
 
 def _is_field(event: Event, tree: SessionTree) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
@@ -23,10 +22,10 @@ from harken.formats.std.findings import OLD
 from harken.formats.std.json_text import loads_kept
 from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
-from harken.formats.std.parts import values
+from harken.formats.std.parts import inner, values
 from harken.formats.std.summary import computed_summary, unknown_durations
 
-from .as_said import AsSaid
+from .as_said import AsSaid, Unsaid
 from .conversation import entries
 from .derived_paths import summed_up
 from .endings import completed_at, is_status_told, status_of
@@ -80,37 +79,31 @@ def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None 
     return made if not tree.said or is_valid(made.document) else _mended(tree, facts, kind)
 
 
-_REPLACED = re.compile(r"messages\b|sub_sessions\[[0-9]+\]\.output\b")
-"""What can be told as the events have it where the document's own words break the standard."""
-
-
 def _mended(tree: SessionTree, facts: SessionFacts, kind: Kind | None) -> Exported:
-    """The document of a session whose own document breaks the standard: in its words as a repair writes them. What no
-    repair mends is told as the events have it: messages, an output, or else all of it."""
-    wrong = frozenset[str]()
-    while True:
-        made = _document(tree, facts, kind, wrong)
+    """The document of a session whose own document breaks the standard: in its words as a repair writes them. Of a
+    message that no repair mends the words are written, of an output all as the data of a generic one; where that does
+    not help, the events tell all messages, or everything."""
+    unsaid: Unsaid | None = Unsaid()
+    while unsaid is not None:
+        made = _document(tree, facts, kind, unsaid)
         errors = [one.path for one in validate(made.document) if one.level == "error"]
-        found = {match[0] if (match := _REPLACED.match(path)) else "" for path in errors} - wrong
-        if "" in found or (errors and not found):
-            made = _document(session_tree(tree.events, as_said=False), facts, kind)
-        elif errors:
-            wrong |= found
-            continue
-        is_said = not errors and "messages" not in wrong
-        return made if is_said else msgspec.structs.replace(made, losses=[*made.losses, *losses_of_words(tree.said)])
+        if not errors:
+            return msgspec.structs.replace(made, losses=[*made.losses, *losses_of_words(tree.said, unsaid)])
+        unsaid = unsaid.with_these(errors, made.document.data)
+    made = _document(session_tree(tree.events, as_said=False), facts, kind)
+    lost = losses_of_words(tree.said, Unsaid(is_without_messages=True))
+    return msgspec.structs.replace(made, losses=[*made.losses, *lost])
 
 
-def _document(
-    tree: SessionTree, facts: SessionFacts, kind: Kind | None, wrong: frozenset[str] | None = None
-) -> Exported:
-    """The document; with `wrong` in words that are mended, those at these paths left out."""
-    if kind != "std-001" and (listed := listed_only(tree, has_messages="messages" not in (wrong or ()))):
+def _document(tree: SessionTree, facts: SessionFacts, kind: Kind | None, unsaid: Unsaid | None = None) -> Exported:
+    """The document; with `unsaid` in words that are mended, without these."""
+    has_messages = unsaid is None or not unsaid.is_without_messages
+    if kind != "std-001" and (listed := listed_only(tree, has_messages=has_messages)):
         working = session_tree(
             (event for event in tree.events if event.agent_id not in listed), as_said=bool(tree.said)
         )
-        return _Export(working, facts, "std-008", listed.values(), wrong).made()
-    return _Export(tree, facts, kind, wrong=wrong).made()
+        return _Export(working, facts, "std-008", listed.values(), unsaid).made()
+    return _Export(tree, facts, kind, unsaid=unsaid).made()
 
 
 def listed_only(tree: SessionTree, *, has_messages: bool = True) -> dict[str, Json]:
@@ -163,14 +156,14 @@ class _Export:
         facts: SessionFacts,
         kind: Kind | None,
         listed: Iterable[Json] = (),
-        wrong: frozenset[str] | None = None,
+        unsaid: Unsaid | None = None,
     ) -> None:
-        self.tree, self.facts, self.listed, self.mends = tree, facts, listed, wrong is not None
+        self.tree, self.facts, self.listed, self.mends = tree, facts, listed, unsaid is not None
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
         self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
-        self.said = AsSaid(tree.said, tree.beside.get("derived"), wrong or frozenset())
+        self.said = AsSaid(tree.said, tree.beside.get("derived"), unsaid)
         is_told = is_status_told(tree.main_events)
         self.status = self.said.status(status_of(tree.main_events), is_told=is_told)
         self.tree, self.parts = apart(tree)
@@ -225,7 +218,8 @@ class _Export:
         data = loads_kept(dumps(data))  # it has parts in common with what the document said
         document, changes = mended(Document(data=data, kind=kind_of(data)))
         made = document.data | {"summary": computed_summary(document.data)}
-        return made, [change.path for change in changes if change.derived and not change.path.startswith("summary")]
+        changed = (change.path for change in changes if change.derived and not change.path.startswith("summary"))
+        return made, [*changed, *(self.said.filled_in(made) if self.with_agents else ())]
 
     # -- the head ------------------------------------------------------------------------------------------------------
 
@@ -356,7 +350,8 @@ class _Export:
         found = self.said.sub_session(found, agent, path)
         if agent.name != agent.agent_id:
             found["x_harken_name"] = clean(agent.name)
-        found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost, found.get("output"))
+        handed_in = inner(agent.told[0], "output") if len(agent.told) == 1 else found.get("output")
+        found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost, handed_in)
         return found
 
     def _started(self, agent: SpawnedAgent) -> int:
