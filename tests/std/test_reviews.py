@@ -37,7 +37,110 @@ STATED = {
     "Result: approved by the reviewer": "approved",
     "Verdict: approved overall": "approved",
     "Decision: rejected this time.": "rejected",
+    "Approved: yes": "approved",
+    '{"approved": true}': "approved",
+    "**Approved**: ✅": "approved",
+    "Approved: no issues found.": "approved",
+    "Approved: not a single problem.": "approved",
+    "Approved (no remarks).": "approved",
+    "Approved: 2026-03-04": "approved",
+    "## Approved\n\nNo changes needed.": "approved",
+    "Rejected: no tests, and none of the old ones pass.": "rejected",
+    "Rejected: 3 critical bugs.": "rejected",
+    "Rejected: 1. The lock is never freed.": "rejected",
+    "❌ Rejected": "rejected",
+    "Changes requested: no error handling around the lock.": "changes_requested",
+    "Changes requested: 2": "changes_requested",
+    "3 changes requested.": "changes_requested",
+    "Changes requested:\n- [ ] free the lock": "changes_requested",
+    "Changes requested ❌": "changes_requested",
+    "- [ ] Approved\n- [x] Changes requested\n- [ ] Rejected": "changes_requested",
+    "~~Approved~~ Changes requested": "changes_requested",
 }
+INSTEAD = {
+    "Approved: no. Changes requested.": "changes_requested",
+    "Approved: no, changes requested": "changes_requested",
+    "Not approved: changes requested.": "changes_requested",
+    "Verdict: not approved, changes requested": "changes_requested",
+    "Not rejected but approved.": "approved",
+    "No changes requested, approved.": "approved",
+    "Changes requested: none. Approved: yes.": "approved",
+    '{"approved": false, "changes_requested": true}': "changes_requested",
+    "Approved? No. The design is rejected.": "rejected",
+}
+"""A denial with what is so instead."""
+TAKEN_BACK = (
+    "Approved: no…",
+    "Approved: no, the tests fail.",
+    "Approved: no because the tests fail",
+    "Approved: not yet",
+    "Approved: not by me.",
+    "Approved - not yet.",
+    "Approved (no)",
+    "Approved：否",
+    "Approved: pending",
+    "Approved: once the tests pass",
+    "Approved: n/a",
+    "Approved: -",
+    "Approved: [ ]",
+    "Approved: 0",
+    "Approved: 0/3 files",
+    "Approved: 3/3 files",
+    "Approved: 12",
+    '{"approved": false}',
+    '{"approved": "no"}',
+    '{"approved": ""}',
+    '{"approved": null, "rejected": []}',
+    "approved=False",
+    "**Approved**: ❌",
+    "**Approved:** ❌",
+    "Approved ❌",
+    "❌ Approved",
+    "| Approved | no |",
+    "- [ ] Approved",
+    "☐ Approved",
+    "~~Approved~~",
+    "<!-- Approved -->",
+    "Verdict: approved: no",
+    "## Approved\n\nNo.",
+    "Rejected: none",
+    "Rejected: no",
+    "Rejected: 0",
+    "Rejected: 3",
+    "Rejected: never",
+    "Rejected: not applicable",
+    "Rejected:\n- none",
+    "2 approved, 1 rejected",
+    "Changes requested: No",
+    "Changes requested: none.",
+    "Changes requested: nothing to change",
+    "Changes requested: no further changes needed",
+    "Changes requested: no issues found",
+    "## Changes requested\n\n- None",
+    "0 changes requested",
+)
+PRESENT = {
+    "Previous verdict: changes requested.\nVerdict now: approved": "approved",
+    "Previous verdict: changes requested.\nApproved.": "approved",
+    "My earlier verdict was rejected, my verdict is now: approved.": "approved",
+    'The last verdict: "changes requested". Verdict: approved': "approved",
+    "Verdict (previous): rejected\nVerdict: approved": "approved",
+    "Verdict of the first review: rejected\nVerdict: changes requested": "changes_requested",
+    "In the previous round, the verdict: rejected. It is approved.": "approved",
+    "Changes requested (last time).\nApproved.": "approved",
+    "Changes requested (in the first round), now approved.": "",
+    "Last time: rejected. Now: approved.": "approved",
+    '{"previous": {"verdict": "rejected"}, "verdict": "approved"}': "approved",
+    '{"previous_verdict": "rejected", "verdict": "approved"}': "approved",
+    "## Previous review\nVerdict: rejected\n### Why\nRejected.\n## Now\nApproved.": "approved",
+    "**Previous verdict**\n\nRejected.\n\n**Verdict now**\n\nApproved.": "approved",
+    "Last time:\nVerdict: rejected\n\nApproved.": "approved",
+    "Verdict on speed: rejected\nVerdict on style: approved\nFinal verdict: rejected": "rejected",
+    "Verdict on the last commit: approved": "approved",
+    "Previous verdict: rejected.": "",
+    "Verdict: rejected\nVerdict: approved": "",
+}
+"""Verdicts of two times, to that of now; empty where none is."""
 NOT_STATED = (
     "",
     "Looks good to me.",
@@ -78,6 +181,21 @@ NOT_STATED = (
 @pytest.mark.parametrize("reply", STATED)
 def test_a_verdict_that_is_stated_is_found(reply: str) -> None:
     assert STATED[reply] == stated_verdict(reply)
+
+
+@pytest.mark.parametrize("reply", INSTEAD)
+def test_what_is_so_instead_of_what_is_denied_is_the_verdict(reply: str) -> None:
+    assert INSTEAD[reply] == stated_verdict(reply)
+
+
+@pytest.mark.parametrize("reply", TAKEN_BACK)
+def test_a_verdict_that_is_answered_with_no_or_only_counts_something_is_none(reply: str) -> None:
+    assert "" == stated_verdict(reply)
+
+
+@pytest.mark.parametrize("reply", PRESENT)
+def test_of_an_earlier_verdict_and_that_of_now_the_one_of_now_counts(reply: str) -> None:
+    assert PRESENT[reply] == stated_verdict(reply)
 
 
 @pytest.mark.parametrize("reply", NOT_STATED)
