@@ -4,71 +4,28 @@ ones."""
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import harken
-from harken import BadRequest, Repo, load_session
-from harken.agents import Agent, RunLimits
+from harken import BadRequest, load_session
+from harken.agents import RunLimits
 from harken.errors import LimitReached, ModelFailed
-from harken.repo.live import KeptSession
-from harken.repo.voices import RuntimeUse
 from harken.runtimes.as_model import digest, take_apart
-from support.fake_runtime import NOTES, STEPS, install
+from support.fake_runtime import STEPS
 from support.stream_lines import SESSION, init, result, says
-
-
-class Desk:
-    """A store, and a session whose root has a stand-in for Claude Code as its model."""
-
-    def __init__(self, repo: Repo, folder: Path) -> None:
-        self.repo, self.folder = repo, folder
-        self.log = folder / "log.jsonl"
-
-    def steps(self, *steps: dict[str, Any]) -> None:
-        (self.folder / "steps.json").write_text(json.dumps(steps))
-
-    def answers(self, text: str) -> None:
-        self.steps({"stdin": True}, init(), says(text), result(text))
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "notes.json").read_text())
-        return found
-
-    def use(self, **more: Any) -> RuntimeUse:
-        environ = {
-            "PATH": f"{install(self.folder / 'bin')}:{os.environ['PATH']}",
-            "HOME": str(self.folder),
-            STEPS: str(self.folder / "steps.json"),
-            NOTES: str(self.folder / "notes.json"),
-        }
-        return RuntimeUse(environ=environ, cwd=self.folder, **more)
-
-    def open(self, **settings: Any) -> tuple[Agent, KeptSession]:
-        session = self.repo.session(self.log, ack="os", **{"runtimes": self.use(), **settings})
-        return load_session(session, language_model="runtime:claude-code", system_prompt="You are Jill.")[0], session
-
-    def turns(self, session: KeptSession) -> list[dict[str, Any]]:
-        return [data["metadata"] for data in session.records() if data.get("subtype") == "runtime_turn"]
+from support.voices import Desk, say
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     with harken.open(tmp_path / "store.db") as repo:
         yield Desk(repo, tmp_path)
-
-
-def say(agent: Agent, text: str) -> str:
-    agent.harken(text)
-    return str(asyncio.run(agent.response()))
 
 
 def test_it_is_told_what_the_agent_was_told_and_goes_on_with_its_session(desk: Desk) -> None:
@@ -107,7 +64,7 @@ def test_an_answer_that_came_before_a_crash_is_not_asked_for_again(desk: Desk) -
 
 
 def test_a_log_cut_after_any_line_comes_to_the_same_end(desk: Desk) -> None:
-    """A turn that was over is taken from the log; one that was not begins anew, from the commit before it."""
+    """A turn that was over is taken from the log, or from the store where the log does not know it yet."""
     desk.answers("Hello.")
     root, session = desk.open()
     with session:
@@ -123,7 +80,8 @@ def test_a_log_cut_after_any_line_comes_to_the_same_end(desk: Desk) -> None:
         root, session = desk.open()
         with session:
             asyncio.run(root.resume())
-            if cut - 1 in begun:  # cut off: what the program's session holds of this turn is not gone on with
+            if cut - 1 in begun and (desk.folder / "notes.json").exists():
+                # What the program's session holds of this turn is not gone on with.
                 assert SESSION not in desk.notes["argv"], f"cut after line {cut}"
             asked = [entry["content"] for entry in root.transcript if entry["role"] == "user"]
             for text in ("One?", "Two?")[len(asked) :]:

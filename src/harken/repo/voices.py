@@ -2,7 +2,8 @@
 
 The log says which session of the runtime has spoken for an agent, and which commit holds what it knew then. A turn of
 the runtime is logged when it begins, and when it is over before its answer goes anywhere. So after a crash a turn that
-was over is not played again, and one that was not is begun anew from the commit before it, in a session of its own.
+was over is not played again (where the log does not say so yet, the store does, or a spool), and one that was not is
+begun anew from the commit before it, in a session of its own.
 Whatever else the transcript holds that the runtime has not said or heard (another model spoke before, or the
 oldest turns were folded) is written for it as a conversation to go on from.
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import orjson
 
-from harken import runtimes
+from harken import clock, runtimes
 from harken.agents import AgentPool, ModelError, Reply, Request
 from harken.agents.limits import RUNTIME_TURN
 from harken.errors import BadRequest, HarkenError
@@ -26,6 +27,7 @@ from harken.events import System, Tokens
 from harken.events.tally import MICROS
 from harken.runtimes import Environment
 from harken.runtimes.as_model import Played, RuntimePart, RuntimePrompt, Stage, check, digest, play, take_apart
+from harken.runtimes.finished_turn import find_finished_turn
 
 from .counting import SessionFigures
 from .running import socket_folder
@@ -67,6 +69,18 @@ class RuntimeTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cost_usd: float = 0.0
     unpriced: int = 0
     """Requests whose price nobody knows."""
+    cut_off: bool = False
+    """Whether the program was ended behind its answer: its session may lack it, and is not gone on with."""
+
+
+class TurnsKnown(msgspec.Struct, frozen=True):
+    """How far a runtime has come with an agent."""
+
+    over: RuntimeTurn | None
+    """Its last turn that was over."""
+    begun: RuntimeTurn | None
+    """The turn, of any runtime, that was begun since and is not known to be over."""
+    begun_at: int
 
 
 class RuntimeModel:
@@ -92,16 +106,15 @@ class RuntimeModel:
         if request.purpose:
             raise ModelError(f"{self._runtime.label} is not asked for summaries of others", hint="give the summary")
         asked, told = digest(request.messages), take_apart(request.messages)
-        known, is_open = self._known(request.agent_id)
-        if known is not None and known.asked == asked:
-            return Reply(content=known.text)
+        known = self._known(request.agent_id)
+        if known.over is not None and known.over.asked == asked:
+            return Reply(content=known.over.text)
         try:
-            part = self._part(request, told, known, is_open)
-        except HarkenError as problem:
-            raise ModelError(str(problem), hint=problem.hint or "") from problem
-        self._note(request.agent_id, RuntimeTurn(runtime=self._runtime.name, asked=asked))
-        try:
-            played = await self._played(part)
+            part = self._part(request, told, known)
+            played = await self._finished(part, asked, known)
+            if played is None:
+                self._note(request.agent_id, RuntimeTurn(runtime=self._runtime.name, asked=asked))
+                played = await self._played(part)
         except HarkenError as problem:
             raise ModelError(str(problem), hint=problem.hint or "") from problem
         if played.status or not played.session:
@@ -115,30 +128,41 @@ class RuntimeModel:
         self._note(request.agent_id, self._priced(over, request.agent_id, played.session))
         return Reply(content=played.text)
 
-    def _turns(self, agent_id: str) -> Iterator[RuntimeTurn]:
-        """What the log has of turns of runtimes for an agent."""
+    def _turns(self, agent_id: str) -> Iterator[tuple[RuntimeTurn, int]]:
+        """What the log has of turns of runtimes for an agent, each with its time."""
         for data in self._session.records_of([agent_id]):
             if data.get("event_type") == "system" and data.get("subtype") == RUNTIME_TURN:
                 with contextlib.suppress(msgspec.ValidationError):  # no line of ours
-                    yield msgspec.convert(data.get("metadata"), RuntimeTurn)
+                    turn = msgspec.convert(data.get("metadata"), RuntimeTurn)
+                    yield turn, clock.parse_instant(data.get("timestamp")) or 0
 
-    def _known(self, agent_id: str) -> tuple[RuntimeTurn | None, bool]:
-        """The last turn of this runtime for an agent that was over, and whether another was begun since."""
-        known, is_open = None, False
-        for turn in self._turns(agent_id):
-            is_open = not turn.session
-            if turn.session and turn.runtime == self._runtime.name:
-                known = turn
-        return known, is_open
+    def _known(self, agent_id: str) -> TurnsKnown:
+        """The last turn of this runtime for an agent that was over, and the one that was begun since."""
+        over, begun, begun_at = None, None, 0
+        for turn, time in self._turns(agent_id):
+            if not turn.session:
+                # What a turn that failed had used is noted behind its beginning.
+                begun, begun_at = turn, begun_at if begun is not None and turn.tokens + turn.unpriced else time
+                continue
+            begun = None
+            over = turn if turn.runtime == self._runtime.name else over
+        return TurnsKnown(over, begun, begun_at)
 
-    def _part(self, request: Request, told: RuntimePrompt, known: RuntimeTurn | None, is_open: bool) -> RuntimePart:
+    async def _finished(self, part: RuntimePart, asked: str, known: TurnsKnown) -> Played | None:
+        """The turn that was begun with the same words, where it was over when the process died."""
+        begun = known.begun
+        if begun is None or (begun.runtime, begun.asked) != (self._runtime.name, asked):
+            return None
+        return await asyncio.to_thread(find_finished_turn, self._repo.store, part, known.begun_at)
+
+    def _part(self, request: Request, told: RuntimePrompt, known: TurnsKnown) -> RuntimePart:
         """What the runtime is to do: go on with its session, from a commit, or begin."""
-        session, source = "", None
-        is_its_own = known is not None and known.stands == digest(told.past)
-        if known is not None and is_its_own and not is_open:
-            session = known.session
-        elif known is not None and is_its_own and known.commit:
-            source = self._repo.commit(known.commit)  # a turn that was cut off is none of what it knows
+        session, source, last = "", None, known.over
+        is_its_own = last is not None and last.stands == digest(told.past)
+        if last is not None and is_its_own and known.begun is None and not last.cut_off:
+            session = last.session
+        elif last is not None and is_its_own and last.commit:
+            source = self._repo.commit(last.commit)  # a turn that was cut off is none of what it knows
         elif told.past:
             source = self._repo.checkpoint(orjson.dumps(told.past), format=CHAT)
         return RuntimePart(
@@ -167,7 +191,7 @@ class RuntimeModel:
 
     def _over(self, asked: str, told: RuntimePrompt, played: Played) -> RuntimeTurn:
         now = [*told.past, *told.heard, {"role": "assistant", "content": played.text}]
-        row = self._repo.store.find_session(played.session)
+        row = None if played.is_cut_off else self._repo.store.find_session(played.session)
         stand = row.stand if row is not None else ""
         return RuntimeTurn(
             runtime=self._runtime.name,
@@ -176,12 +200,13 @@ class RuntimeModel:
             commit=stand or (self._repo.commit(played.context_id).id if played.context_id else ""),
             stands=digest(now),
             text=played.text,
+            cut_off=played.is_cut_off,
         )
 
     def _priced(self, turn: RuntimeTurn, agent_id: str, session: str) -> RuntimeTurn:
         """The turn, with what its session has used beyond the turns before it in the same session."""
         tokens, cost, unpriced = spent_by(self._repo, session)
-        before = [one for one in self._turns(agent_id) if one.session == session]
+        before = [one for one, _ in self._turns(agent_id) if one.session == session]
         return msgspec.structs.replace(
             turn,
             tokens=max(0, tokens - sum(one.tokens for one in before)),

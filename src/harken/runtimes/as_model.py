@@ -93,6 +93,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     context_id: str
     trouble: str = ""
     """What it said went wrong."""
+    is_cut_off: bool = False
+    """Whether the program was ended behind its answer, so that nobody knows what its own session holds of it."""
 
 
 GUARD = 'read -r _; kill -s TERM -- "-$1"; sleep "$2"; kill -s KILL -- "-$1"'

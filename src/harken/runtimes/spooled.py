@@ -98,9 +98,20 @@ def _sessions_of(path: Path, moved: Callable[[], None] = lambda: None) -> set[st
 
 def _runtime_of(path: Path) -> str:
     """The runtime of a spool; empty where that cannot be read."""
+    header = _header(path)
+    return header.runtime if header is not None else ""
+
+
+def thread_of(path: str) -> str:
+    """The thread that the run of a spool belongs to; empty where it is of none, or that cannot be read."""
+    header = _header(Path(path))
+    return header.facts.thread_id if header is not None else ""
+
+
+def _header(path: Path) -> SpoolHeader | None:
     with contextlib.suppress(HarkenError, OSError), open_spool(path) as handle:
-        return read_spool(handle, path)[0].runtime
-    return ""
+        return read_spool(handle, path)[0]
+    return None
 
 
 def _store_one(store: Store, path: Path, moved: Callable[[], None]) -> SpoolResult | None:
