@@ -31,7 +31,8 @@ from .parts import (
     text,
     values,
 )
-from .summary import call_span, failed_calls, final_verdict, has_failed, milliseconds, sub_span, total_duration
+from .summary import call_span, failed_calls, has_failed, milliseconds, sub_span, total_duration
+from .verdicts import ReviewVerdicts, final_verdict
 
 TELLING = (
     *("task_description", "description", "summary", "content", "current_step", "reason", "subject", "prompt"),
@@ -203,11 +204,11 @@ def _agent(name: str, agent: Json, role: str, subs: list[Json], data: Json) -> D
 
 def _tasks(data: Json) -> list[DrawnTask]:
     """The sub-sessions, and the Task calls that started an agent of which the document has nothing more."""
-    requested = requested_reviews(data)
+    requested, verdicts = requested_reviews(data), ReviewVerdicts(data)
     main = name_of(orchestrator(data)) or "main"
     names = {text(sub, "sub_session_id"): name_of(agent_at(sub, "agent")) for sub in values(data.get("sub_sessions"))}
     tasks = [
-        _task(sub, names.get(text(sub, "parent_session_id"), main), is_review(sub, requested))
+        _task(sub, names.get(text(sub, "parent_session_id"), main), verdicts, is_review=is_review(sub, requested))
         for sub in values(data.get("sub_sessions"))
     ]
     triggers = {task.call_id for task in tasks}
@@ -220,7 +221,7 @@ def _tasks(data: Json) -> list[DrawnTask]:
     ]
 
 
-def _task(sub: Json, given_by: str, review: bool) -> DrawnTask:
+def _task(sub: Json, given_by: str, verdicts: ReviewVerdicts, *, is_review: bool) -> DrawnTask:
     task, output, span = inner(sub, "task"), inner(sub, "output"), sub_span(sub)
     return DrawnTask(
         task_id=text(task, "task_id"),
@@ -231,8 +232,8 @@ def _task(sub: Json, given_by: str, review: bool) -> DrawnTask:
         agent_id=name_of(agent_at(sub, "agent")) or "?",
         given_by=given_by,
         status=text(sub, "status"),
-        review=review,
-        verdict=text(output, "verdict"),
+        review=is_review,
+        verdict=text(output, "verdict") or (verdicts.of(sub) if is_review else ""),
         outcome=text(output, "summary"),
         calls=len(values(sub.get("tool_calls"))),
         duration_ms=milliseconds([span]) if span else None,
@@ -290,6 +291,8 @@ def said_in(payload: Any) -> str:
         for key in TELLING:
             if (said := text(part, key)).strip():
                 return said
+    if (said := text(payload, "context")).strip():
+        return said
     rest = payload
     if isinstance(payload, dict):
         rest = {key: value for key, value in payload.items() if key not in _NAMES}

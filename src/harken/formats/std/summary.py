@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from .document import Json, kind_of
-from .models import VERDICTS
 from .parts import (
     agents,
     begun,
@@ -24,6 +23,7 @@ from .parts import (
     text,
     values,
 )
+from .verdicts import final_verdict
 from .written_files import written_files
 
 _MS = 1000
@@ -207,15 +207,6 @@ def review_iterations(data: Json) -> int:
     if not messages:
         return sum(is_review(sub, set()) for sub in values(data.get("sub_sessions")))
     return sum(message.get("message_type") == "review_request" for message in messages)
-
-
-def final_verdict(data: Json) -> str:
-    """What the last review that has a verdict came to; empty where none has."""
-    results = (one for one in values(data.get("messages")) if one.get("message_type") == "review_result")
-    told = [text(inner(one, "payload"), "verdict") for one in results]
-    handed_in = [text(inner(sub, "output"), "verdict") for sub in values(data.get("sub_sessions"))]
-    found = [verdict for verdict in told if verdict in VERDICTS] or [one for one in handed_in if one in VERDICTS]
-    return found[-1] if found else ""
 
 
 def failed_calls(data: Json) -> int:

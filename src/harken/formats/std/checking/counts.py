@@ -11,12 +11,12 @@ from harken.formats.std.summary import (
     agent_rows,
     call_span,
     failed_calls,
-    final_verdict,
     review_iterations,
     sub_span,
     task_counts,
     total_duration,
 )
+from harken.formats.std.verdicts import final_verdict
 from harken.formats.std.written_files import handed_in_files
 
 from .links import listed_types, other_type

@@ -160,7 +160,7 @@ def _first_words(message: Json) -> str:
         return text_of(payload)
     task = inner(inner(message, "payload"), "task")
     given = [inner(message, "payload").get(key) for key in _WORDS] + [message.get("content")]
-    given += [task.get(key) for key in _TASK_WORDS]
+    given += [task.get(key) for key in _TASK_WORDS] + [inner(message, "payload").get("context")]
     return next((text_of(words) for words in given if isinstance(words, str) and words.strip()), "")
 
 
