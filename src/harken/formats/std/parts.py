@@ -11,6 +11,7 @@ from harken import clock
 
 from .document import Json
 from .json_text import compact
+from .leading import says_it_leads
 from .models import AGENT_TYPES, ReviewerOutput, output_model
 from .spellings import known_duration, known_status
 
@@ -173,8 +174,6 @@ MESSAGE_LISTS = ("agent_messages", "communications", "communication_log", "messa
 """Other names of `messages`."""
 MESSAGE_FIELDS = frozenset({"from_agent", "to_agent", "from", "to", "message_type"})
 """What a message between agents has, one of them at least."""
-SUB_FIELDS = frozenset({"sub_session_id", "task", "tool_calls"})
-"""What a sub-session has, one of them at least; whoever has only an id and a type is named there."""
 
 
 def task_id_of(sub: Json) -> str:
@@ -457,13 +456,41 @@ def orchestrator(data: Json) -> Json:
     return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
 
 
-def leader(data: Json) -> Json:
-    """Who leads where nobody is named: the first participant, or whoever gives the first task, where nobody takes part
-    or the first participant was given work itself. Of those who give tasks it is the first who was given none: a
-    worker may have workers of its own. An empty object where nobody does."""
-    first = next(iter(participants(data)), Json())
+def told_leader(data: Json) -> tuple[Json, str]:
+    """The agent that the document calls the one that leads, without naming an orchestrator, and in which words: one of
+    the participants, or one that sub-sessions and messages name; else the agent that the document says it is of. An
+    empty object where there is none, or more than one."""
+    subs, messages = values(data.get("sub_sessions")), values(data.get("messages"))
+    named = [*participants(data), *(agent_at(sub, "agent") for sub in subs)]
+    named += [agent_at(one, key) for one in messages for key in ("from_agent", "to_agent")]
+    told = {text(one, "agent_id"): (one, said) for one in named if (said := says_it_leads(one))}
+    told.pop("", None)
+    working = _working(data)
+    free = {name: one for name, one in told.items() if name not in working}
+    if len(chosen := free or told) == 1:
+        return next(iter(chosen.values()))
+    own = inner(data, "agent")
+    if told or not (name := text(own, "agent_id")):
+        return {}, ""
+    known = next((one for one in named if text(one, "agent_id") == name), {})
+    kind = text(known, "agent_type") or text(own, "agent_type") or type_in(name) or name
+    return {"agent_id": name, "agent_type": kind}, "the document is its work, as `agent` says"
+
+
+def _working(data: Json) -> set[str]:
+    """The ids of the agents that have a sub-session."""
     subs = values(data.get("sub_sessions"))
-    working = {text(agent_at(sub, "agent"), "agent_id") or text(sub, "agent_id") for sub in subs}
+    return {text(agent_at(sub, "agent"), "agent_id") or text(sub, "agent_id") for sub in subs}
+
+
+def leader(data: Json) -> Json:
+    """Who leads where nobody is named: whom the document says to, else the first participant, or whoever gives the
+    first task, where nobody takes part or the first participant was given work itself. Of those who give tasks it is
+    the first who was given none: a worker may have workers of its own. An empty object where nobody does."""
+    told, _ = told_leader(data)
+    if told:
+        return told
+    first, working = next(iter(participants(data)), Json()), _working(data)
     if first and text(first, "agent_id") not in working:
         return first
     named = (one for one in task_givers(data) if text(one, "agent_id") and text(one, "agent_type"))

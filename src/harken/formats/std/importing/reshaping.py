@@ -20,6 +20,7 @@ from harken.formats.std.parts import (
     values,
 )
 from harken.formats.std.spellings import known_time, plain_key
+from harken.formats.std.team_fields import misplaced_team
 from harken.formats.std.told_inside import holds_messages
 
 _LISTS = ("tool_calls", "sub_sessions", "messages")
@@ -64,6 +65,7 @@ def _is_odd(document: Document) -> bool:
     team = inner(data, "collaboration")
     if (
         holds_messages(team)
+        or misplaced_team(data)
         or isinstance(team.get("orchestrator"), list)
         or not isinstance(team.get("participants"), list | None)
     ):

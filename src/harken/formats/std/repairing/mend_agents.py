@@ -14,6 +14,7 @@ from harken.formats.std.meant_agents import names_as_ids
 from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
+from harken.formats.std.team_fields import misplaced_team
 
 from .mending import Mender, Mending, Spot, path_steps
 
@@ -43,6 +44,19 @@ def played_by_one(doc: Mending) -> None:
             doc.tell("missing-field", name, f"`{name}` was missing, is []: there were none", derived=True)
 
 
+def gather_team(doc: Mending) -> bool:
+    """Fields of the collaboration that stand at the top of the document, or under another name, come to their place in
+    it; whether there were any."""
+    found = misplaced_team(doc.data)
+    for one in found:
+        if not isinstance(team := doc.data.get("collaboration"), dict):
+            team = doc.data["collaboration"] = {}
+        team[one.name] = one.holder.pop(one.key)
+        stood = f"under `{one.key}`" if one.is_inside else f"at the top of the document, as `{one.key}`"
+        doc.tell("missing-field", f"collaboration.{one.name}", f"it stood {stood}: the place that the standard has")
+    return bool(found)
+
+
 # -- the collaboration -------------------------------------------------------------------------------------------------
 
 
@@ -63,6 +77,9 @@ def mode(spot: Spot) -> bool:
 def pattern(spot: Spot) -> bool:
     if word := known_word(spot.value, PATTERNS):
         return spot.put(word, "the word that the standard has for it")
+    for name in ("mode", OLD + "mode", "type", "topology", "style", "workflow"):
+        if spot.value is None and (word := known_word(spot.holder.get(name), PATTERNS)):
+            return spot.put(word, f"as `{name}` says")
     return spot.put("master_worker", "what the standard takes for granted", derived=True)
 
 
@@ -87,6 +104,9 @@ def _may_lead(listed: Any) -> bool:
 
 def _leading(doc: Mending) -> tuple[Json, str]:
     """Who leads where nobody is named, and why it is taken for that."""
+    told, why = parts.told_leader(doc.data)
+    if identifier(told).keys() >= _NAMED:
+        return identifier(told), f"{shown(told['agent_id'])}: {why}"
     made = identifier(parts.leader(doc.data))
     if not made.keys() >= _NAMED:
         return {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted"
@@ -122,13 +142,22 @@ def participants(spot: Spot) -> bool:
         working = {text(agent, "agent_id"): agent for agent in agents}
         made = [identifier(agent) for name, agent in working.items() if name]
         return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
-    if isinstance(said, dict) and said and all(isinstance(one, dict | str) for one in said.values()):
-        entries = {key: one if isinstance(one, dict) else {"description": one} for key, one in said.items()}
-        made = [{"agent_id": key, "agent_type": key, **one} for key, one in entries.items()]
+    if isinstance(said, dict) and said and all(isinstance(one, dict | str | list) for one in said.values()):
+        made = [one for key, held in said.items() for one in _entries(key, held)]
         return spot.put(made, "its entries, each with the name under which it stood", keep=True)
     if not isinstance(said, str) or not (names := [name for one in _BETWEEN.split(said) if (name := one.strip())]):
         return False
     return spot.put(names, "the only entry" if len(names) == 1 else "the names in it")
+
+
+def _entries(key: str, held: dict[str, Any] | str | list[Any]) -> list[Any]:
+    """The agents under a name: the one that is called so, or those of that type."""
+    if isinstance(held, list):
+        kind = key.removesuffix("s")
+        return [{"agent_type": kind, **(one if isinstance(one, dict) else {"agent_id": one})} for one in held]
+    entry = held if isinstance(held, dict) else {"description": held}
+    is_named = any(text(entry, name) for name in ("agent_id", "id", "agent"))
+    return [{**({} if is_named else {"agent_id": key}), "agent_type": key, **entry}]
 
 
 _BETWEEN = re.compile("[,;、，；\n]")

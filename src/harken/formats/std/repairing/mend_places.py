@@ -13,7 +13,6 @@ from harken.formats.std.document import Json
 from harken.formats.std.json_text import compact
 from harken.formats.std.parts import (
     MESSAGE_LISTS,
-    SUB_FIELDS,
     SUB_NAMES,
     attempts_with_calls,
     calls_of_attempt,
@@ -21,6 +20,7 @@ from harken.formats.std.parts import (
     text,
 )
 from harken.formats.std.spellings import plain_key
+from harken.formats.std.team_fields import is_sub_session
 from harken.formats.std.told_inside import is_message
 
 from .lift_messages import lift_messages
@@ -116,7 +116,7 @@ def _lift(doc: Mending, subs: list[Any], holder: Json, key: str, where: str, lin
 
 
 def _is_sub(value: object) -> bool:
-    return isinstance(value, dict) and not SUB_FIELDS.isdisjoint(map(plain_key, value))
+    return is_sub_session(value) or (isinstance(value, dict) and "task" in map(plain_key, value))
 
 
 _INSIDE = ("sub_session", "subagent_session", "sub_agent_session", "sub_sessions", *SUB_NAMES)

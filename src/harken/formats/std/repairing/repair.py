@@ -207,7 +207,7 @@ def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[Do
         before = len(doc.changes)
         # In every round: what was an object by ids is a list only now, and is looked into.
         renamed = mend_keys.rename_keys(doc)
-        if lifted := mend_places.lift_nested(doc):
+        if lifted := mend_places.lift_nested(doc) | mend_agents.gather_team(doc):
             mend_keys.rename_keys(doc)
         once = mend_copies.drop_copies(doc)
         spread = mend_agents.spread_types(doc)
