@@ -63,7 +63,6 @@ ON_SCREEN = {"p": "P", "w": "W", "t": "T"}
 repeat. They are told where a session has no such records."""
 _SCREEN = "event_msg@"
 """How the `api_id` of such an event begins: Codex writes them."""
-KIND_OF = {letter: kind for kind, letter in _LETTERS.items()} | {"Z": RESULT} | dict.fromkeys(CALLS, CALL)
 _SHOWN = str.maketrans({"f": "r", "F": "R", "b": "o", "k": "o", "q": "o", "B": "O", "K": "O", "Q": "O"})
 _IN_STRIP = frozenset("rRcCeEaAoO|p")
 

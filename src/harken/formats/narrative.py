@@ -46,7 +46,6 @@ class Manner(msgspec.Struct, frozen=True):
 
 
 FULL, SHORT, LINE = Manner(None, 1500), Manner(600, 200), Manner(160, 0, calls=False)
-MANNERS = (FULL, SHORT, LINE)
 _TOLD = Prompt | Response | ToolCall | ToolResult | Error | System
 TURN, STEP = "earlier turn", "step of a long turn"
 WHY = {

@@ -114,7 +114,7 @@ def candidates(
             yield from _told(store, artifact_before, found.pop(artifact_before), held.get(artifact_before))
     for artifact, spans in found.items():
         yield from _told(store, artifact, spans, held.get(artifact))
-    yield from _said(store, rows, rules)
+    yield from _said(rows, rules)
     if not refs:
         yield from _remarks(store, commits, rules, damage)
     if told := list(dict.fromkeys(map(str, damage))):
@@ -194,7 +194,7 @@ def _excerpt(data: bytes, one: FoundSecret, spans: Iterable[FoundSecret]) -> str
     return f"{before.decode('utf-8', 'replace')}[masked: {one.rule}]{after.decode('utf-8', 'replace')}".strip()
 
 
-def _said(store: Store, rows: Iterable[SessionRow], rules: Sequence[Rule]) -> Iterator[SecretCandidate]:
+def _said(rows: Iterable[SessionRow], rules: Sequence[Rule]) -> Iterator[SecretCandidate]:
     for row in rows:
         yield from _in_text(row.title, rules, session=row.session, ref=row.session, where="title")
 

@@ -119,7 +119,7 @@ def _answered(said: Said) -> Record:
         message["model"] = model
     if calls:
         results = {call: block for call, block, _ in said.results}
-        message["toolCalls"] = [_call(block, results[block["id"]], message) for block in calls]
+        message["toolCalls"] = [_call(block, results[block["id"]]) for block in calls]
     return message
 
 
@@ -127,7 +127,7 @@ def _call_part(block: Block) -> Record:
     return {"functionCall": {"id": block["id"], "name": block["name"], "args": block["input"]}}
 
 
-def _call(call: Block, result: Block, message: Record) -> Record:
+def _call(call: Block, result: Block) -> Record:
     content = result["content"]
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     words = "\n".join(part["text"] for part in parts if part["type"] == "text")

@@ -131,8 +131,8 @@ class _TraceWriter:
     def run(self) -> Written:
         for event in _reported_once(self._events):
             self._take(event)
-        for agent_id, speaker in self._speakers.items():
-            self._close(agent_id, speaker)
+        for speaker in self._speakers.values():
+            self._close(speaker)
         spans = [span for agent_id in self._speakers for span in self._of_agent(agent_id)]
         losses = tuple(Loss(what=what, count=count, why=WHY[what]) for what, count in self._lost.items() if count)
         if not spans:
@@ -173,7 +173,7 @@ class _TraceWriter:
         """The call that is being put together; `begins` where what comes is no part of one that was answered."""
         current = speaker.current
         if current is not None and begins and current.is_answered:
-            self._close(event.agent_id, speaker)
+            self._close(speaker)
             current = None
         if current is None:
             current = speaker.current = _Exchange([], [], start=speaker.now)
@@ -224,7 +224,7 @@ class _TraceWriter:
             span = self._span(f"execute_tool {name}", 1, begun, speaker.now, about)
             speaker.spans.append(span | ({"status": {"code": 2}} if event.is_error else {}))
 
-    def _close(self, agent_id: str, speaker: _Speaker) -> None:
+    def _close(self, speaker: _Speaker) -> None:
         """The span of the call that was put together."""
         exchange = speaker.current
         speaker.current = None

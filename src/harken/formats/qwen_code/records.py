@@ -48,7 +48,7 @@ FILES = "file"
 
 _FILES_BEGIN = "--- Content from referenced files ---"
 _FILES_END = "--- End of content ---"
-_HOOK_BEGIN, _HOOK_END = "<qwen:user-prompt-submit-context>", "</qwen:user-prompt-submit-context>"
+_HOOK_BEGIN = "<qwen:user-prompt-submit-context>"
 _OPENINGS = (
     ("compact_summary", "<state_snapshot>"),
     ("hook", _HOOK_BEGIN),

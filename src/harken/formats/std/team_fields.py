@@ -81,13 +81,6 @@ def _fits(name: str, value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_agent, value))
 
 
-def _is_entry(value: Any) -> bool:
-    """Whether something is an agent, or several, in an object that has them by their names or their types."""
-    if isinstance(value, dict):
-        return not is_sub_session(value)
-    return isinstance(value, list) and all(map(_is_agent, value))
-
-
 def _is_agent(value: Any) -> bool:
     """Whether something names an agent: by a word, or as an object that is no sub-session."""
     if isinstance(value, dict):

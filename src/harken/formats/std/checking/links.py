@@ -26,7 +26,7 @@ def link_findings(document: Document) -> Iterator[DocumentFinding]:
         yield found("no-sub-session", "sub_sessions", "a multi-agent session has at least one sub-session")
     yield from _triggers(data, calls, subs)
     yield from _task_calls(data, subs, is_multi=document.kind == "std-008" or "collaboration" in data)
-    yield from _parents(data, calls, subs)
+    yield from _parents(data, subs)
     yield from _sub_agents(data)
     yield from _ranges(data)
 
@@ -153,7 +153,7 @@ def _task_call(call: Json, path: str, subs: Named, triggers: set[str], is_main: 
         yield found("links-disagree", link, message)
 
 
-def _parents(data: Json, calls: Named, subs: Named) -> Iterator[DocumentFinding]:
+def _parents(data: Json, subs: Named) -> Iterator[DocumentFinding]:
     """The parent is the session, or for a nested sub-session the one whose agent started it."""
     session = text(data, "session_id")
     owners = call_owners(data, {text(sub, "triggered_by_call_id") for sub in values(data.get("sub_sessions"))})

@@ -63,16 +63,14 @@ def messages_of(tree: SessionTree, moments: Moments | None = None) -> ToldMessag
     for given in tasks.values():
         for task, after in following(given):
             if task.is_told:
-                found += _about(task, aborts.of(task, after), exchanges.reported, links)
+                found += _about(task, aborts.of(task, after), exchanges.reported)
     found.sort(key=lambda message: message.place)  # what stands in one place stays in the order it was made in
     pattern = pattern_of(tasks, exchanges.found, tree)
     messages, derived = _numbered(found, tree, moments or Moments(tree.events))
     return ToldMessages(messages=messages, derived=derived, tasks=tasks, pattern=pattern)
 
 
-def _about(
-    task: GivenTask, abort: PendingMessage | None, reported: set[str], links: SessionLinks
-) -> Iterator[PendingMessage]:
+def _about(task: GivenTask, abort: PendingMessage | None, reported: set[str]) -> Iterator[PendingMessage]:
     """The messages about one task, in order."""
     request = _request(task)
     yield request
