@@ -84,7 +84,7 @@ class _Speech:
         return [n for n, own in self.texts.get(text, {}).items() if own]
 
 
-class Beginnings:
+class BegunMessages:
     """Tells what agents began with from what their sessions say."""
 
     def __init__(self, store: Store, connection: sqlite3.Connection, writer: RowWriter) -> None:
@@ -168,7 +168,7 @@ class Beginnings:
 class _Settling:
     """One look at all that is awaited, text by text, until nothing changes any more."""
 
-    def __init__(self, beginnings: Beginnings, writer: RowWriter, connection: sqlite3.Connection) -> None:
+    def __init__(self, beginnings: BegunMessages, writer: RowWriter, connection: sqlite3.Connection) -> None:
         self._beginnings, self._rows, self._db = beginnings, writer, connection
         self._speeches: dict[str, _Speech] = {}
 

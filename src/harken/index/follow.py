@@ -21,7 +21,7 @@ from harken.formats import Format, find, problem
 from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
 from . import rows
-from .begun import Beginnings
+from .begun import BegunMessages
 from .carried import Continuations
 from .commit_numbers import Below, CommitNumbers
 from .contested import Contested
@@ -53,7 +53,7 @@ class Batch:
         self._numbers = CommitNumbers(connection)
         self._rows = RowWriter(connection, self._numbers.upto)
         self._retold = Retold(connection, self._rows)
-        self._beginnings = Beginnings(store, connection, self._rows)
+        self._beginnings = BegunMessages(store, connection, self._rows)
         self._recordings = Recordings(store, connection, self._rows)
         self._last: tuple[str, bytes] = ("", b"")
         self._called: dict[tuple[str, str, str], str] = {}
