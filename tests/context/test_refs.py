@@ -142,6 +142,22 @@ class TestASession:
 
         assert "it could be: winter-1, winter-2" == caught.value.hint
 
+    @pytest.mark.parametrize("digits", [4, 8])
+    def test_that_begins_like_a_commit_of_another_is_not_mistaken_for_it(self, repo: Repo, digits: int) -> None:
+        """`log`, `resume` and `forget` took the commit, `stats` and `export` the session."""
+        other = keep(repo, turn(1), session_id="winter")
+        session = f"{other.id[:8]}-0000-4000-8000-000000000000"
+        tip = keep(repo, turn(2), session_id=session)
+        ref = other.id[:digits]
+
+        with pytest.raises(Ambiguous, match="a session and a commit begin with") as caught:
+            repo.commit(ref)
+
+        assert f"it could be: {session}, {other.short}" == caught.value.hint
+        assert other.id == repo.commit(f"ctx-{ref}").id
+        assert tip.id == repo.commit(session[:9]).id
+        assert session == repo.agents(ref)[0].session
+
     def test_at_a_message_is_the_commit_that_holds_it(self, repo: Repo) -> None:
         first = keep(repo, turn(1), session_id="s")
         second = keep(repo, turn(2), first, session_id="s")

@@ -1,7 +1,7 @@
 """What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session (where it
 stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION~1@MESSAGE`, `SESSION/AGENT`; a unique prefix of a
-commit's hex digits; a unique prefix of a session's id; else an error that lists what comes close. A prefix has at
-least four characters; an exact id may be shorter. A prefix ends before a `/`: SESSION never names SESSION/AGENT.
+commit's hex digits or of a session's id, and none that is both; else an error that lists what comes close. A prefix has
+at least four characters; an exact id may be shorter. A prefix ends before a `/`: SESSION never names SESSION/AGENT.
 """
 
 from __future__ import annotations
@@ -57,11 +57,7 @@ def find(store: Store, ref: Ref, *, whole: bool = False) -> Found:
         return Found(commit=commit)
     if name := store.find_name(ref):
         return Found(commit=store.get_commit(name.target), branch=name if name.kind == "branch" else None)
-    commit = (
-        _by_session(store, ref, whole=whole)
-        or _by_prefix(store, ref, ref)
-        or _by_session(store, ref, exact=False, whole=whole)
-    )
+    commit = _by_session(store, ref, whole=whole) or _by_beginning(store, ref, whole=whole)
     if commit is None:
         _refuse_agents_alone(store, ref)
         raise NotFound(f"there is no commit, branch, tag or session {ref!r}", hint=_hint(store, ref))
@@ -175,6 +171,17 @@ def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     if len(found) > 1:
         raise Ambiguous(f"several commits begin with {ref!r}", hint=_listing([commit.short for commit in found]))
     return found[0] if found else None
+
+
+def _by_beginning(store: Store, ref: str, *, whole: bool) -> Commit | None:
+    """What begins so: a commit's digits, or the id of a session in any form of REF. Ids of sessions are digits too, and
+    whoever typed a few of one is not answered with what was said in another."""
+    if len(ref) >= FEWEST_CHARACTERS and ids.is_hex(ref.lower()) and (rows := readable_sessions(store, ref)):
+        sessions = [row.session for row in rows if not row.parent] or [row.session for row in rows]
+        if commits := [commit.short for commit in store.commits(ref.lower())]:
+            told = f"a session and a commit begin with {ref!r}"
+            raise Ambiguous(told, hint=_listing([*sessions[: CANDIDATES // 2], *commits]))
+    return _by_prefix(store, ref, ref) or _by_session(store, ref, exact=False, whole=whole)
 
 
 def session_named(store: Store, text: str, *, exact: bool) -> SessionRow | None:
