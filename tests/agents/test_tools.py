@@ -11,6 +11,7 @@ import pytest
 
 from harken import Agent, LoggedString, SessionViewer
 from harken.agents import Answer, Call, make_tool
+from harken.agents.entries import as_entry
 from harken.agents.tools import as_text
 from harken.errors import BadRequest
 from support.stage import call, contents, lines, open_stage, say
@@ -255,3 +256,19 @@ def test_a_tool_that_fails_beyond_words_gives_an_error_result(tmp_path: Path) ->
     with session:
         assert "ok" == say(root, "go")
         assert "Error: Speechless (which could not be put into words)" == contents(root, "tool")[0]
+
+
+def test_what_a_tool_says_that_is_no_text_reaches_the_model_as_the_log_is_read(tmp_path: Path) -> None:
+    """A file whose name is no UTF-8 has halves of surrogate pairs in it, and no provider takes these."""
+
+    def listing() -> str:
+        """List the files."""
+        return "caf\udce9.txt"
+
+    root, session = open_stage(tmp_path / "log.jsonl", {"root": [call("listing"), "One file."]}, tools=[listing])
+    with session:
+        say(root, "Which files? caf\udce9")
+        assert ["Which files? caf\ufffd"] == contents(root, "user")
+        assert ["caf\ufffd.txt"] == contents(root, "tool")
+        assert [as_entry(line) for line in session.entries(root.agent_id)] == root.transcript
+    assert "caf\\udce9.txt" in (tmp_path / "log.jsonl").read_text()

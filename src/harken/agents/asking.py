@@ -19,6 +19,7 @@ import orjson
 from harken import clock
 from harken.errors import HarkenError, LimitReached
 from harken.events import Error, System
+from harken.events.base import clean
 from harken.log import Session
 
 from . import limits
@@ -202,7 +203,7 @@ class Asking:
 
     def _flush(self) -> None:
         """Log what is held, then show it."""
-        text, self._held = "".join(self._held), []
+        text, self._held = clean("".join(self._held)), []
         if not text:
             return
         agent, kind = self.agent, self._kind

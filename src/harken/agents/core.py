@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import orjson
+
 from harken.errors import BadRequest
 from harken.events import Image, System
 from harken.log import AgentInfo, LoggedString, Session
@@ -278,6 +280,8 @@ class AgentCore:
             self.transcript[place] = {"message_id": message_id, **entry}
             self._followed += 1
             self._unlogged -= 1
+            if not self._unlogged and not all(map(is_read_as_written, self.transcript)):
+                self._transcript = None  # the log has what it is read as
 
     def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
         """Add an entry to the transcript, once it is in the log; gives back its id."""
@@ -317,8 +321,20 @@ class AgentCore:
     def _append(self, message: Message, message_id: str, **links: Any) -> None:
         entry = {"message_id": message_id, **message}
         entry |= {key: value for key, value in links.items() if value is not None}
+        if not is_read_as_written(entry):
+            self._transcript = None  # read it again: what no provider takes would be asked with until the next load
         if self._transcript is not None:  # where it was evicted, the log has the entry already
             self._transcript.append(entry)
         self._followed += 1
         if message.get("role") == "assistant":
             self.turns += 1
+
+
+def is_read_as_written(entry: Entry) -> bool:
+    """Whether the log gives this entry back as it is; halves of surrogate pairs, as in the names of files that are no
+    UTF-8, are kept there and read as U+FFFD."""
+    try:
+        orjson.dumps(entry)
+    except TypeError:
+        return False
+    return True
