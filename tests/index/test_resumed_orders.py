@@ -15,6 +15,7 @@ import harken
 from harken.index import StoreIndex
 from harken.repo import Repo
 from support import claude_lines as claude
+from support.recordings import FOLDER
 from support.rollouts import Rollout
 
 RUNTIMES = ("claude-code", "codex")
@@ -109,6 +110,43 @@ def test_a_resume_that_comes_before_its_source(repo: Repo, tmp_path: Path, sourc
     assert before == in_order([second, first], tmp_path / "other.db")
 
 
+@pytest.mark.parametrize("target", [*RUNTIMES, *OTHERS])
+def test_a_resume_of_a_fork_that_only_points_at_its_thread(repo: Repo, tmp_path: Path, target: str) -> None:
+    """What the fork has from there is in no record of its own, and in the resumed copy it is."""
+    thread, fork = sorted((FOLDER / "codex-0.166.0" / "forked").rglob("*.jsonl"))
+    take_in(repo, thread)
+    take_in(repo, fork)
+    before = counts(repo.index)
+    [session] = [row.session for row in repo.sessions() if row.session in fork.name]
+    _, copy = resumed(repo, session, target, tmp_path)
+
+    assert before == counts(repo.index)
+    for number, order in enumerate([[thread, fork, copy], [copy, thread, fork], [thread, copy, fork]]):
+        assert before == in_order(order, tmp_path / f"{number}.db"), number
+
+
+@pytest.mark.parametrize("version", ["codex-0.110.0", "codex-0.166.0"])
+def test_a_resume_of_a_compacted_thread_in_codex(repo: Repo, tmp_path: Path, version: str) -> None:
+    """The copy begins with the compaction, and the thread with what was said before."""
+    [thread] = (FOLDER / version / "compacted").rglob("*.jsonl")
+    take_in(repo, thread)
+    before = spoken(repo.index)
+    _, copy = resumed(repo, repo.sessions()[0].session, "codex", tmp_path)
+
+    assert before == spoken(repo.index)
+    for number, order in enumerate(permutations([thread, copy])):
+        with harken.open(tmp_path / f"{number}.db") as other:
+            for path in order:
+                take_in(other, path)
+            assert before == spoken(other.index), number
+
+
+def spoken(index: StoreIndex) -> list[tuple[object, ...]]:
+    return index.query(
+        "SELECT role, count(*) FROM messages WHERE role NOT IN ('title', 'system') GROUP BY 1 ORDER BY 1"
+    )
+
+
 @pytest.mark.parametrize("runtimes", [(one, other) for one in RUNTIMES for other in RUNTIMES], ids="-".join)
 @pytest.mark.parametrize("source", ["claude-code", "codex"])
 def test_resumes_of_resumes_in_any_order(repo: Repo, tmp_path: Path, source: str, runtimes: tuple[str, str]) -> None:
@@ -128,12 +166,13 @@ def test_resumes_of_resumes_in_any_order(repo: Repo, tmp_path: Path, source: str
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_a_source_that_went_on_in_the_same_words(repo: Repo, tmp_path: Path, runtime: str) -> None:
-    first = held(tmp_path)
+@pytest.mark.parametrize("source", RUNTIMES)
+def test_a_source_that_went_on_in_the_same_words(repo: Repo, tmp_path: Path, source: str, runtime: str) -> None:
+    first = held(tmp_path) if source == "claude-code" else thread(tmp_path)
     take_in(repo, first)
     half = first.read_bytes()
-    _, second = resumed(repo, "S", runtime, tmp_path, "go on")
-    go_on(first, "claude-code", "go on")
+    _, second = resumed(repo, repo.sessions()[0].session, runtime, tmp_path, "go on")
+    go_on(first, source, "go on")
     take_in(repo, first)
     whole = counts(repo.index)
     grown = first.read_bytes()

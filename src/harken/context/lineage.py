@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from harken.errors import HarkenError
 from harken.formats import Loss, events_v1, find
 from harken.store.base import Commit, SessionRow, Store
 
@@ -54,6 +55,16 @@ def lineage(store: Store, tip: str, limit: int | None = None) -> list[Commit]:
         given = inherited(store, found[-1].id)
         tip = given.id if isinstance(given, Commit) else tip
     return found
+
+
+def told_in(store: Store, session: str) -> list[str]:
+    """The session and those whose contexts were handed down to it, nearest first: it has these without a copy."""
+    try:
+        row = store.find_session(session)
+        steps = lineage(store, row.tip) if row is not None and row.tip else []
+    except HarkenError:  # of what cannot be read nothing is known
+        steps = []
+    return list(dict.fromkeys([session, *(step.session_id for step in steps if step.session_id)]))
 
 
 def agents_below(store: Store, row: SessionRow) -> list[SessionRow]:

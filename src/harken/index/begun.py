@@ -17,8 +17,7 @@ import sqlite3
 from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple
 
-from harken.context.lineage import lineage
-from harken.errors import HarkenError
+from harken.context.lineage import told_in
 from harken.store.base import Store
 
 from .rows import HUMAN, SYSTEM, MessageRow
@@ -152,17 +151,8 @@ class BegunMessages:
     def family(self, session: str) -> list[str]:
         """The session and those whose context was handed down to it: it has that without a copy of its own."""
         if session not in self._families:
-            below = self._below(session)
-            self._families[session] = list(dict.fromkeys([session, *below]))
+            self._families[session] = told_in(self._store, session)
         return self._families[session]
-
-    def _below(self, session: str) -> list[str]:
-        try:
-            row = self._store.find_session(session)
-            steps = lineage(self._store, row.tip) if row is not None and row.tip else []
-        except HarkenError:  # of what cannot be read nothing is known
-            return []
-        return [step.session_id for step in steps if step.session_id]
 
 
 class _Settling:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from itertools import chain
 from typing import NamedTuple
 
+from harken.context.lineage import told_in
 from harken.context.names import RESUMED_BRANCH, begun_elsewhere
 from harken.context.readable import contents_of
 from harken.context.session_records import KEEP_NAMES, NATIVE, find_remembered
@@ -99,6 +101,7 @@ class Continuations:
         self._store, self._db, self._is_taken_in = store, connection, is_taken_in
         self._before: dict[str, _Beginning] = {}
         self._texts: dict[str, tuple[int, CarriedTexts]] = {}
+        self._told: dict[str, list[str]] = {}
 
     def copied_from(self, session: str) -> str:
         """The session whose records this one begins with, under their own names; empty where there is none."""
@@ -117,6 +120,10 @@ class Continuations:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session).prefix
 
+    def begins_behind(self, session: str, begin: int | None) -> bool:
+        """Whether one does that stands behind all that was carried over."""
+        return begin is not None and 0 < self._remembered(session).prefix <= begin
+
     def wanted(self, session: str) -> str:
         """The commit that a session goes on from, as its own file says; empty where that says nothing."""
         try:
@@ -126,10 +133,17 @@ class Continuations:
         told = begun_elsewhere([row]).get(session) if row is not None else None
         return told.commit if told is not None else ""
 
+    def told_in(self, session: str) -> list[str]:
+        """The sessions in which what a session knows was said, its own first."""
+        if session not in self._told:
+            self._told[session] = told_in(self._store, session)
+        return self._told[session]
+
     def forget(self) -> None:
         """Look anew at whatever is asked for: more was taken in."""
         self._before.clear()
         self._texts.clear()
+        self._told.clear()
 
     def texts(self, session: str, number: int, removed: int) -> CarriedTexts:
         """What the session that this one goes on from has said. It is read once, and again where messages have been
@@ -145,7 +159,8 @@ class Continuations:
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
         # What that one has copied itself is the first's.
-        for n, role, total, size, record, is_copied in self._db.execute(_SAID, (before.session, number)):
+        said = (self._db.execute(_SAID, (name, number)) for name in self.told_in(before.session))
+        for n, role, total, size, record, is_copied in chain.from_iterable(said):
             text = _text(role, total, size)
             if is_copied:
                 taken[record, text] = n
@@ -179,8 +194,14 @@ class Continuations:
             # What a sub-agent said stands under the session above it, which its commits name.
             commit = self._store.get_commit(target)
             before, is_agent = commit.session_id, told.goes_on_from(commit) != commit.session_id
-            # A copy is known by its names, unless its source was carried over: that has only its texts.
-            keeps_names = told.tier in KEEP_NAMES and not self._remembered(before).prefix
+            # A copy is known by its names, unless its records have none, or its source was carried over or handed down:
+            # these have only their texts.
+            keeps_names = (
+                told.tier in KEEP_NAMES
+                and not self._remembered(before).prefix
+                and self._names_records(row.tip)
+                and len(self.told_in(before)) == 1
+            )
             if keeps_names and told.tier == NATIVE and not is_agent:
                 return _Beginning(0, before, keeps_names)
             prefix = told.prefix if told.records is None else self._behind(row, told.records)
@@ -193,6 +214,11 @@ class Continuations:
         first stands: so was its beginning read."""
         noted = "INSERT OR IGNORE INTO continued SELECT n, ?, ? FROM sessions WHERE session = ?"
         self._db.execute(noted, (bytes.fromhex(commit), told, session))
+
+    def _names_records(self, commit: str) -> bool:
+        """Whether the records of a session with this tip have names, and are not known by what they say alone."""
+        format = find(self._store.get_commit(commit).format) if commit else None
+        return format is None or format.delta_names is None
 
     def _behind(self, row: SessionRow, records: int) -> int:
         """The place behind so many records of a session whose bytes are not those that were written: a database has

@@ -52,13 +52,13 @@ class Batch:
         self._db = connection
         self._numbers = CommitNumbers(connection)
         self._rows = RowWriter(connection, self._numbers.upto)
-        self._retold = Retold(connection, self._rows)
         self._beginnings = BegunMessages(store, connection, self._rows)
         self._recordings = Recordings(store, connection, self._rows)
         self._last: tuple[str, bytes] = ("", b"")
         self._called: dict[tuple[str, str, str], str] = {}
         self._readers: dict[str, Format] = {}
         self._continuations = Continuations(store, connection, lambda commit: self._numbers.below(commit) is not None)
+        self._retold = Retold(connection, self._rows, self._continuations.told_in)
         self._contested = Contested(store, connection)
         self._changed: dict[str, None] = {}
         """The sessions whose rows were taken in."""
@@ -264,6 +264,8 @@ class Batch:
     ) -> Iterable[rows.MessageRow]:
         """The messages but for those that Harken wrote when it continued another session in this one's runtime."""
         session, number = numbers
+        if session is not None and self._continuations.begins_behind(commit.session_id, begin):
+            self._rows.goes_its_own_way(session)
         if session is None or not self._continuations.begins_inside(commit.session_id, begin):
             return messages
         self._rows.flush()  # what comes again may have been held until now

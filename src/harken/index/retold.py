@@ -30,10 +30,13 @@ _BEHIND = (
     " WHERE t.session = ?"
 )
 
+_SOURCE = (
+    'SELECT s.session FROM continued c JOIN commits t USING ("commit") JOIN sessions s ON s.n = t.session'
+    " WHERE c.session = ?"
+)
 _GIVEN = """
 SELECT c.session, c.record, c."commit", m.n FROM messages m JOIN copies c ON c.message = m.n
-WHERE m.session = ?1 AND c.session = (SELECT t.session FROM continued JOIN commits t USING ("commit")
-  WHERE continued.session = ?1)
+WHERE m.session = ? AND c.session = (SELECT n FROM sessions WHERE session = ?)
 """
 
 
@@ -49,8 +52,11 @@ class _SetAside(NamedTuple):
 class Retold:
     """Finds these sessions, and has each read once more."""
 
-    def __init__(self, connection: sqlite3.Connection, writer: RowWriter) -> None:
-        self._db, self._rows = connection, writer
+    def __init__(
+        self, connection: sqlite3.Connection, writer: RowWriter, told_in: Callable[[str], Iterable[str]]
+    ) -> None:
+        """`told_in` gives the sessions in which what a session knows was said."""
+        self._db, self._rows, self._told_in = connection, writer, told_in
 
     def waiting(self, changed: Iterable[str], wanted: Callable[[str], str]) -> dict[int, str]:
         """The sessions whose beginning is known now, or is another, by their numbers. `wanted` gives the commit that a
@@ -92,10 +98,17 @@ class Retold:
         self._put_back(session, aside)
 
     def _give_back(self, session: int) -> None:
-        """What the session that this one goes on from was taken to have copied from it is that one's own."""
-        given = self._db.execute(_GIVEN, (session,)).fetchall()
+        """What the session that this one goes on from was taken to have copied from it is that one's own, and so is
+        what was handed down to that."""
+        for (source,) in self._db.execute(_SOURCE, (session,)).fetchall():
+            for name in self._told_in(source):
+                self._give(self._db.execute(_GIVEN, (session, name)).fetchall())
+
+    def _give(self, given: list[tuple[int, str | None, int | None, int]]) -> None:
         self._db.executemany('UPDATE messages SET session = ?, record = ?, "commit" = ? WHERE n = ?', given)
         own = [(source, n) for source, _, _, n in given]
+        for source in {source for source, _ in own}:
+            self._rows.goes_its_own_way(source)
         for table in ("calls", "touched", "flow", "compactions"):
             self._db.executemany(f"UPDATE {table} SET session = ? WHERE message = ?", own)
         self._db.executemany("DELETE FROM copies WHERE session = ? AND message = ?", own)

@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 28
+VERSION = 29
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"

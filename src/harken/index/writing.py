@@ -116,6 +116,12 @@ class RowWriter:
                 self._families[session] = family
         return family
 
+    def goes_its_own_way(self, session: int) -> None:
+        """What a session says from now on is its own, also where another has said the same."""
+        if session not in self._own:
+            self.flush()
+            self._own_up(session)
+
     def forget(self, session: int) -> None:
         """A session is read as if nothing had been said in it before."""
         self._db.execute("DELETE FROM families WHERE session = ?", (session,))
@@ -381,11 +387,15 @@ class RowWriter:
                     return False
                 record = found[0]
             self._places.setdefault(which, places)[record] = count
-        if row.role in _SPOKEN and session not in self._own:
-            self._own.add(session)
-            self._db.execute("UPDATE families SET own = 1 WHERE session = ?", (session,))
+        if row.role in _SPOKEN:
+            self._own_up(session)
         self._db.execute(_INSERT, _values(number, one, key))
         return True
+
+    def _own_up(self, session: int | None) -> None:
+        if session not in self._own:
+            self._own.add(session)
+            self._db.execute("UPDATE families SET own = 1 WHERE session = ?", (session,))
 
     def _find(self, key: int) -> _There | None:
         found = self._db.execute(f"{_MESSAGE} WHERE key = ?", (key,)).fetchone()
