@@ -226,11 +226,6 @@ class TestTools:
         assert tools.ToolUse(calls=1, unanswered=1) == found["Read"]
         assert (12 * SECOND, 2 * SECOND, None) == (found["Bash"].took, found["Bash"].median, found["Read"].median)
 
-    def test_sessions_of_a_template_are_one(self) -> None:
-        both = tools.merge([tools.of(TALK), tools.of(TALK), {"Read": tools.ToolUse(calls=9)}])
-
-        assert [("Read", 9), ("Bash", 4)] == [(name, use.calls) for name, use in both.items()]
-
     def test_the_same_call_after_a_success_is_no_retry(self) -> None:
         assert 0 == tools.of([*TALK[4:6], TALK[4].replace(id="c9")])["Bash"].retries
 

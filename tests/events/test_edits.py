@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harken import Session, SessionViewer
 from harken.events import Event, Metric, Prompt, Response, Thinking, TranscriptEdit
-from harken.events.edits import EditedEntries, apply, entries, transcript
+from harken.events.edits import EditedEntries, apply, transcript
 from harken.views.hearing import entries_at
 from support.contexts import turn
 
@@ -29,12 +29,12 @@ class TestEntries:
             Prompt(content="c", message_id="m3"),
         ]
 
-        assert [events[:4], events[4:]] == entries(events)
+        assert [events[:4], events[4:]] == transcript(events)
 
     def test_an_id_used_twice_is_two_entries(self) -> None:
         events: list[Event] = [Prompt(content="a", message_id="m1"), Prompt(content="b", message_id="m1")]
 
-        assert [[events[0]], [events[1]]] == entries(events)
+        assert [[events[0]], [events[1]]] == transcript(events)
 
     def test_usage_between_two_events_of_a_record_does_not_part_them(self) -> None:
         events: list[Event] = [
@@ -43,7 +43,7 @@ class TestEntries:
             Response(content="b", message_id="m1", index=1),
         ]
 
-        assert [events] == entries(events)
+        assert [events] == transcript(events)
 
 
 class TestAnEdit:

@@ -64,15 +64,6 @@ def of(events: Iterable[Event]) -> Tools:
     return ranked(found)
 
 
-def merge(several: Iterable[Mapping[str, ToolUse]]) -> Tools:
-    """Several sessions together, as those of a runtime or a template."""
-    found: Tools = {}
-    for one in several:
-        for name, use in one.items():
-            found[name] = found.get(name, ToolUse()) + use
-    return ranked(found)
-
-
 def ranked(tools: Mapping[str, ToolUse]) -> Tools:
     """The most used first."""
     return {name: tools[name] for name in sorted(tools, key=lambda name: (-tools[name].calls, name))}

@@ -93,11 +93,6 @@ def continues(last: Event, event: Event) -> bool:
     return event.index > 0 and event.message_id == last.message_id
 
 
-def entries(events: Iterable[Event]) -> list[list[Event]]:
-    """The entries of one agent's transcript; edits themselves are none."""
-    return Transcript(event for event in events if not isinstance(event, TranscriptEdit)).standing()
-
-
 def transcript(events: Iterable[Event]) -> list[list[Event]]:
     """The entries of one agent's transcript after every edit among the events."""
     return Transcript(events).standing()

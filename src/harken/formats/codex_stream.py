@@ -15,7 +15,7 @@ from harken.events.base import clean
 from harken.events.runs import TOTAL
 
 from .codex.usage import tokens_of, totals_of
-from .kit.jsonl import Record, lines, parse, take_apart
+from .kit.jsonl import Record, lines, take_apart
 from .kit.openai import Fields, dump, text_of
 
 
@@ -205,10 +205,4 @@ def read_stream(data: bytes) -> list[Event]:
     return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 
 
-def looks_like_stream(head: bytes) -> bool:
-    """Whether bytes begin like `codex exec --json`."""
-    first = parse(head.split(b"\n", 1)[0])
-    return first is not None and first.get("type") == "thread.started"
-
-
-__all__ = ["CodexStreamReader", "looks_like_stream", "read_stream"]
+__all__ = ["CodexStreamReader", "read_stream"]

@@ -42,12 +42,6 @@ def version_of(known: SourceMemory | None) -> tuple[object, ...] | None:
     return (known.stamp, known.read_at, known.size, known.digest, known.chain) if known else None
 
 
-def current(sources: Sources) -> str:
-    """The path of the source that the runtime itself would go on with: the one that was last active. Nothing but what
-    the sources hold decides, so names do not depend on the order of imports."""
-    return max(sources, key=lambda path: _rank(path, sources[path]))
-
-
 def _rank(path: str, known: SourceMemory) -> tuple[int, int, int, str, str]:
     return known.tally.ended or 0, known.tally.started or 0, known.size, known.chain.tip, path
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from harken.events import (
     Error,
     Event,
@@ -21,11 +19,6 @@ from harken.events.base import Tokens, excerpt
 from harken.events.tools import doing
 
 WIDTH = 110
-
-
-def lines(events: Iterable[Event], *, width: int = WIDTH) -> Iterator[str]:
-    """One line per event."""
-    return (line(event, width=width) for event in events)
 
 
 def line(event: Event, *, width: int = WIDTH, folder: str = "") -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, Tokens, ToolCall, ToolResult
 from harken.events.tally import Tally
-from harken.formats.codex_stream import CodexStreamReader, looks_like_stream, read_stream
+from harken.formats.codex_stream import CodexStreamReader, read_stream
 
 REAL = rb"""{"type":"thread.started","thread_id":"01a1decc"}
 {"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata not found."}}
@@ -158,7 +158,3 @@ def test_what_cannot_be_read_is_kept_with_the_reason(line: bytes | str) -> None:
 
 def test_an_empty_line_says_nothing() -> None:
     assert [] == CodexStreamReader().feed(b"\r\n")
-
-
-def test_the_stream_is_told_from_a_rollout() -> None:
-    assert [True, False] == [looks_like_stream(REAL), looks_like_stream(b'{"type":"session_meta","payload":{}}\n')]

@@ -107,11 +107,6 @@ def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
     return ShownLine()
 
 
-def _told(call: ToolCall) -> str:
-    told = parse(call.input).get("prompt") if call.name == "task" else ""
-    return told if isinstance(told, str) else ""
-
-
 def _command(call: ToolCall) -> str:
     command = parse(call.input).get("command") if call.name == "bash" else ""
     return command if isinstance(command, str) else ""
