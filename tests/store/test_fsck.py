@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 from harken.errors import BadRequest, Conflict, Corrupt, Evicted, NotFound
-from harken.store import Draft, SessionRow, backup, fsck, gc, open_store, undo
+from harken.store import Draft, SessionRow, backup, find_move, fsck, gc, open_store, undo
 from harken.testing.store import T0, grow
 from support.stores import busy_store, lines
 
@@ -253,14 +253,14 @@ def test_a_move_is_undone_by_one_more_move(store):
     with store.write() as writer:
         writer.move("main", kind="branch", to=a.id, expect="", time=1)
         writer.move("main", kind="branch", to=b.id, expect=a.id, time=2)
-    assert (b.id, a.id) == (lambda move: (move.before, move.after))(undo(store, time=3, who="me"))
+    assert (b.id, a.id) == (lambda move: (move.before, move.after))(undo(store, find_move(store), time=3, who="me"))
     assert a.id == store.find_name("main").target
     with pytest.raises(Conflict):
-        undo(store, 2, time=4)
-    undo(store, 3, time=4)
+        undo(store, find_move(store, number=2), time=4)
+    undo(store, find_move(store, number=3), time=4)
     assert b.id == store.find_name("main").target
-    with pytest.raises(NotFound):
-        undo(store, 99, time=5)
+    with pytest.raises(NotFound, match="no move 99 to undo"):
+        find_move(store, number=99)
 
 
 def test_a_gap_in_the_feed_is_no_answer(tmp_path):

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harken.errors import Conflict, HarkenError, NotFound
+from harken.errors import Conflict, HarkenError
 from harken.formats import Loss
 from harken.formats.facts import Origin
+from harken.store import find_move
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, SessionRow, Store
 
@@ -107,13 +108,9 @@ def begun_elsewhere(rows: Iterable[SessionRow]) -> dict[str, Continued]:
 
 def undo(store: Store, name: str | None, number: int | None, *, time: int, who: str = "") -> Name:
     """Take back the newest deliberate move of a name (or of any), or the move of that number. It is one more move."""
-    moves = store.moves(name, limit=None if number else 1)
-    move = next((move for move in moves if number in (None, move.number)), None)
-    if move is None:
-        which = f"no move {number}" if number else f"no move of {name!r}" if name else "there is no move"
-        raise NotFound(f"{which} to undo", hint="`harken moves` lists them")
+    move = find_move(store, name, number)
     try:
-        back = undo_move(store, move.number, time=time, who=who)
+        back = undo_move(store, move, time=time, who=who)
     except Conflict as problem:
         raise Conflict(str(problem), hint=_instead(store, move) or problem.hint) from problem
     return Name(name=back.name, kind=back.kind, target=back.after)

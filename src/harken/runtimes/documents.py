@@ -14,12 +14,12 @@ from harken import clock, ids
 from harken.context.chains import RECENT, FileStamp, SourceMemory, recall, remember
 from harken.formats.facts import Scan
 from harken.formats.kit.claims import Claim, best
-from harken.store import SessionRow, Writer
+from harken.store import SessionRow, Store, Writer
 
 from .base import Runtime, claim_of
 from .databases import Same, no_versions
 from .files import OpenFile, SourceUnreadable, Unfit, database_stamp, open_snapshot, whole_stamp
-from .memory import top_of
+from .memory import Rows, find_row, top_of
 from .sources import Part, Refused, SourceChanged, SourceStream, may_claim
 
 if TYPE_CHECKING:
@@ -124,24 +124,18 @@ def leave_replaced(
     return None
 
 
-def follow_renamed(
-    writer: Writer,
-    item: SourceImport,
-    calls: dict[str, str],
-    rows: dict[str, SessionRow],
-    find: Callable[[str, dict[str, SessionRow]], SessionRow | None],
-) -> None:
+def follow_renamed(store: Store, writer: Writer, item: SourceImport, calls: dict[str, str], rows: Rows) -> None:
     """Where a document that was rewritten calls an agent by another name than before, the agent's row goes along: it is
     the same agent that the same call made. `calls` are those that made its agents now."""
     before = item.before.calls if item.before is not None and item.runtime.source == "document" else {}
     gone = {call: agent for agent, call in before.items() if agent not in calls}
     for agent, call in calls.items():
         old, name = f"{item.name}/{gone.get(call)}", f"{item.name}/{agent}"
-        if call not in gone or agent in before or (row := find(old, rows)) is None:
+        if call not in gone or agent in before or (row := find_row(store, old, rows)) is None:
             continue
         sources = recall(row)
         known = sources.pop(ids.source_within(item.path, gone[call]), None)
-        if known is None or sources or find(name, rows) is not None:
+        if known is None or sources or find_row(store, name, rows) is not None:
             continue  # the agent has other files, and stays; or the name is another's
         rows.pop(old, None)
         source = ids.source_within(item.path, agent)

@@ -230,21 +230,22 @@ class PartKeeper:
         runtimes have a session of one id, the one whose name comes first has the id and the others have their own
         behind it, whichever came first."""
         identity, runtime, parent, name = item.identity, item.runtime.keeper, item.identity.parent, item.identity.name
-        if parent and self._is_foreign(self._find(parent, rows), runtime, item.path):
+        if parent and self._is_foreign(memory.find_row(self._store, parent, rows), runtime, item.path):
             parent = f"{parent}-{runtime}"
             name = f"{parent}/{identity.agent}" if identity.agent else name
-        if (other := self._find(name, rows)) is not None and self._is_foreign(other, runtime, item.path):
+        other = memory.find_row(self._store, name, rows)
+        if other is not None and self._is_foreign(other, runtime, item.path):
             if runtime < other.runtime:
                 self._make_way(writer, other, rows)
             else:
                 name = f"{name}-{runtime}"
-        own = self._find(item.name, rows) if item.saved is not None else None
+        own = memory.find_row(self._store, item.name, rows) if item.saved is not None else None
         if own is not None and item.runtime.source == "document" and not item.is_inside:
             from .documents import leave_replaced  # most sources are files that grow
 
             own = leave_replaced(writer, item, own, rows)
         if own is not None and item.path in chains.recall_stamps(own) and own.session != name:
-            taken, was_agents = self._find(name, rows), bool(own.agent and not identity.agent)
+            taken, was_agents = memory.find_row(self._store, name, rows), bool(own.agent and not identity.agent)
             if was_agents and len(chains.recall_stamps(own)) > 1:  # the agent has other files, and stays
                 taken = taken or SessionRow(session=name, runtime=runtime)
             if taken is None:
@@ -256,16 +257,13 @@ class PartKeeper:
         item.name = name
         if name != identity.name:
             item.now = msgspec.structs.replace(item.now, session=identity.session)
-        found = self._find(name, rows) or SessionRow(session=name, runtime=runtime)
+        found = memory.find_row(self._store, name, rows) or SessionRow(session=name, runtime=runtime)
         if item.runtime.source == "document":
             found = msgspec.structs.replace(found, runtime=runtime)
         if found.version and (found.parent or not parent):
             return found
         # New, or seen before its first line was whole: that line may say whose sub-agent it is.
         return msgspec.structs.replace(found, parent=parent, agent=identity.agent)
-
-    def _find(self, name: str, rows: dict[str, SessionRow]) -> SessionRow | None:
-        return rows.get(name) or self._store.find_session(name)
 
     @staticmethod
     def _is_foreign(row: SessionRow | None, runtime: str, path: str) -> bool:
@@ -376,12 +374,12 @@ class PartKeeper:
         from .documents import follow_renamed, whole_part  # few files have agents inside
 
         reader = item.runtime.read
-        follow_renamed(writer, item, part.facts.calls, rows, self._find)
+        follow_renamed(self._store, writer, item, part.facts.calls, rows)
         for agent, lines in reader.side_chains(self._content(item, part)).items():
             above = item.identity.name
             identity = Identity(session=above, agent=agent, parent=above)
             path, name = ids.source_within(item.path, agent), f"{item.name}/{agent}"
-            known = chains.recall(self._find(name, rows)).get(path)
+            known = chains.recall(memory.find_row(self._store, name, rows)).get(path)
             side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True
             side.start_over()

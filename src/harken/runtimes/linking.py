@@ -24,9 +24,7 @@ from harken.store import SessionRow, Store, WalkStep, Writer
 from . import memory
 from .base import Runtime
 from .keeping import SourceImport
-from .memory import Beginnings
-
-Rows = dict[str, SessionRow]
+from .memory import Beginnings, Rows
 
 
 def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]) -> None:
@@ -64,7 +62,7 @@ class Linker:
         told, concerned = set(told), dict[str, SessionRow]()
         families: dict[str, _Family] = {}
         for name in told:
-            if (row := self._find(name, rows)) is not None:
+            if (row := memory.find_row(self._store, name, rows)) is not None:
                 concerned.update((each.session, each) for each in self._concerned(row, rows, families))
         for name in sorted(concerned):
             try:
@@ -84,29 +82,26 @@ class Linker:
                 self.relink(writer, rows, names)
         return rows.values()
 
-    def _find(self, name: str, rows: Rows) -> SessionRow | None:
-        return rows.get(name) or self._store.find_session(name)
-
     def _concerned(self, row: SessionRow, rows: Rows, families: dict[str, _Family]) -> Iterator[SessionRow]:
         """The session itself, the agents of its family, the threads it says it started, and its copies."""
         yield row
         top = memory.top_of(row)
         if top not in families:
-            above = self._find(top, rows)
+            above = memory.find_row(self._store, top, rows)
             family = [rows.get(each.session, each) for each in chains.readable_sessions(self._store, f"{top}/")]
             members = {each.session: chains.recall(each) for each in (above, *family) if each is not None}
             families[top] = _Family(top, members)
             yield from (each for each in family if each.agent)
         threads = (thread for known in chains.recall(row).values() for thread in known.calls)
-        found = (self._find(thread, rows) for thread in threads)
+        found = (memory.find_row(self._store, thread, rows) for thread in threads)
         yield from (each for each in found if each is not None and each.parent and not each.agent)
         # A conversation may go on in another runtime, and so may a sub-agent's, which is named after its session.
         names = self._beginnings.copies(top) if row.parent else self._beginnings.relatives(row)
-        found = (self._find(name, rows) for name in names)
+        found = (memory.find_row(self._store, name, rows) for name in names)
         yield from (each for each in found if each is not None and not each.parent)
 
     def _relatives(self, row: SessionRow, rows: Rows) -> list[SessionRow]:
-        found = (self._find(name, rows) for name in self._beginnings.relatives(row))
+        found = (memory.find_row(self._store, name, rows) for name in self._beginnings.relatives(row))
         return [each for each in found if each is not None and each.runtime == row.runtime and not each.parent]
 
     def _link(self, writer: Writer, row: SessionRow, rows: Rows, families: dict[str, _Family]) -> None:
@@ -117,7 +112,7 @@ class Linker:
                 parent, call = families[memory.top_of(row)].teller(row, known)
                 spawned: dict[str, Any] | None = {"session": parent, "call_id": call, "inherits": False}
             elif parent:
-                call = self._call_of(known.session or row.session, self._find(parent, rows))
+                call = self._call_of(known.session or row.session, memory.find_row(self._store, parent, rows))
                 spawned = {**(known.spawned_from or {"inherits": False}), "session": parent, "call_id": call}
             else:
                 spawned = known.spawned_from
@@ -166,13 +161,13 @@ class Linker:
         may have none of that name: then the last one that is no younger."""
         with contextlib.suppress(NotFound):
             return self._store.get_commit(origin.commit).id
-        source = self._find(origin.source, rows) if origin.source else None
+        source = memory.find_row(self._store, origin.source, rows) if origin.source else None
         chain = self._store.chain(source.tip) if source is not None and source.tip else []
         return next((each.id for each in chain if each.time <= origin.instant), "")
 
     def _told_original(self, row: SessionRow, known: SourceMemory, rows: Rows) -> SessionRow | None:
         for name in (known.copies, f"{known.copies}-{row.runtime}"):
-            found = self._find(name, rows)
+            found = memory.find_row(self._store, name, rows)
             if found is not None and found.tip and found.runtime == row.runtime and found.session != row.session:
                 return found
         return None

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 LARGE = 64 << 20  # a file that is smaller, and no archive, is quickly tried again
 FORGOTTEN = "forgotten"
 """The status of a source whose session was forgotten on purpose: it is not read."""
+Rows = dict[str, SessionRow]
+"""The rows that a transaction has changed, by their sessions."""
+
+
+def find_row(store: Store, name: str, rows: Rows) -> SessionRow | None:
+    """The row of a session as the transaction leaves it."""
+    return rows.get(name) or store.find_session(name)
 
 
 def version_of(known: SourceMemory | None) -> tuple[object, ...] | None:

@@ -32,7 +32,7 @@ from .base import (
 )
 from .maintenance import backup, fsck, gc
 from .memory import MemoryStore
-from .moves import undo
+from .moves import find_move, undo
 from .opening import open_store
 from .packed import PackedFrame
 from .reports import Finding, GcReport, Report
@@ -73,6 +73,7 @@ __all__ = [
     "WalkStep",
     "Writer",
     "backup",
+    "find_move",
     "fsck",
     "gc",
     "giving_up",
