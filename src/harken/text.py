@@ -1,5 +1,5 @@
-"""Text from outside, made fit to be seen: nothing in a transcript is trusted by a terminal or a document. And how many
-columns it takes."""
+"""Text from outside: what is text at all; made fit to be seen, since neither a terminal nor a document trusts anything
+in a transcript; and how many columns it takes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ CONTROL = re.compile(
 program reads them: of these the joiners stay, which scripts and emoji need."""
 
 _COLOUR = re.compile("\x1b\\[[0-9;:]{0,32}[mK]")
+
+
+def text_of(value: object) -> str:
+    """The value where it is a text, else the empty one: where a text belongs, a record may hold anything."""
+    return value if isinstance(value, str) else ""
 
 
 def plain(text: str) -> str:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from harken.agents.entries import Entry, for_model
 from harken.errors import BadRequest, NotFound
 from harken.log import Session
+from harken.text import text_of
 
 from .base import SUMMARY, Message, ModelError, Reply, Request
 
@@ -131,7 +131,7 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
         open_: dict[str, list[Entry]] = {}
         turns: dict[str, int] = {}
         for data in session.records():
-            agent_id = _text(data.get("agent_id"))
+            agent_id = text_of(data.get("agent_id"))
             part = parts.setdefault(paths.get(agent_id, ()), ReplayPart(answers=[], summaries={}))
             since = open_.setdefault(agent_id, [])
             if data.get("event_type") == "transcript_edit" and isinstance(data.get("content"), str):
@@ -162,7 +162,3 @@ def names_of(session: Session, agent_id: str) -> tuple[str, ...]:
         names.append(info.name or ("root" if info.parent is None and info.role != "hook" else at))
         at = info.parent
     return tuple(reversed(names))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from harken.events.base import clean
 from harken.formats.kit.jsonl import NotJson, Record, parse, parse_document
+from harken.text import text_of
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 """Deltas that add to a text of their block."""
@@ -26,7 +27,7 @@ def framed_events(body: bytes) -> Iterator[Record]:
             return
         said = parse(body[at + 12 + heads : at + length - 4]) or {}
         try:
-            event = parse(b64decode(_text(said.get("bytes")), validate=True))
+            event = parse(b64decode(text_of(said.get("bytes")), validate=True))
         except ValueError:
             event = None
         if event is not None:
@@ -81,12 +82,12 @@ def _index(event: Record, blocks: Record | dict[int, Record]) -> int:
 
 
 def _grow(block: Record, delta: Record) -> None:
-    kind = _text(delta.get("type"))
+    kind = text_of(delta.get("type"))
     if kind in _TEXTS:
         block.setdefault("type", _TEXTS[kind])
-        block[_TEXTS[kind]] = _text(block.get(_TEXTS[kind])) + _text(delta.get(_TEXTS[kind]))
+        block[_TEXTS[kind]] = text_of(block.get(_TEXTS[kind])) + text_of(delta.get(_TEXTS[kind]))
     elif kind == "input_json_delta":
-        block[INPUT] = _text(block.get(INPUT)) + _text(delta.get("partial_json"))
+        block[INPUT] = text_of(block.get(INPUT)) + text_of(delta.get("partial_json"))
     elif kind == "citations_delta":
         before = block.get("citations")
         block["citations"] = [*(before if isinstance(before, list) else ()), delta.get("citation")]
@@ -119,7 +120,3 @@ def _change(body: Record, event: Record) -> None:
 
 def _object(value: object) -> Record:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

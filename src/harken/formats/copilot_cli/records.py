@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import Record, is_overlong, lines, parse, read_head
+from harken.text import text_of as text_of  # for whoever takes values from here
 
 START, PROMPT, ANSWER, RESULT, COMPACTED = (
     "session.start",
@@ -116,11 +117,6 @@ def iter_lines(data: bytes) -> Iterator[CopilotLine]:
     """Every line; the last one may lack its newline."""
     for start, end in lines(data):
         yield CopilotLine(start, end, None if is_overlong(end - start) else parse(data[start:end]))
-
-
-def text_of(value: object) -> str:
-    """A text as it is; anything else is none."""
-    return value if isinstance(value, str) else ""
 
 
 def kind_of(record: Record) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harken.clock import parse_instant
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import Record, is_blank, is_overlong, lines, parse, read_head
+from harken.text import text_of as text_of  # for whoever takes values from here
 
 HEADER, MESSAGE, LIST, CHANGE, REWIND, UNKNOWN = "header", "message", "list", "change", "rewind", "unknown"
 """Kinds of lines: `list` is a `$set` with `messages`, `change` any other `$set`."""
@@ -73,11 +74,6 @@ def messages_in(listed: Any) -> list[Record]:
     """The messages of a list, as the program takes them."""
     found = listed if isinstance(listed, list) else []
     return [one for one in found if isinstance(one, dict) and isinstance(one.get("id"), str)]
-
-
-def text_of(value: object) -> str:
-    """The value where it is a text, else nothing."""
-    return value if isinstance(value, str) else ""
 
 
 def words_of(content: object) -> str:

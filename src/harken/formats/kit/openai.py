@@ -11,6 +11,7 @@ from typing import Any
 
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import join_parts
+from harken.text import text_of as text_of  # for whoever takes values from here
 
 from .jsonl import Record, encode
 
@@ -37,11 +38,6 @@ SCREEN = "event_msg"
 """How the `api_id` begins of what a file has only as the screen's copy: Codex itself would not send it again."""
 Fields = dict[str, Any]
 """The envelope every event of the record gets."""
-
-
-def text_of(value: object) -> str:
-    """The text in one field, or nothing where it is not text."""
-    return value if isinstance(value, str) else ""
 
 
 def parts_of(content: object, kind: str = "input_text") -> list[Record]:

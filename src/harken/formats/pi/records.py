@@ -14,6 +14,7 @@ from harken.events import Image
 from harken.events.base import clean, join_parts, named
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import Record, is_blank, is_overlong, lines, parse, read_head
+from harken.text import text_of as text_of  # for whoever takes values from here
 
 SESSION = "session"
 MESSAGE = "message"
@@ -71,11 +72,6 @@ def iter_lines(data: bytes) -> Iterator[PiLine]:
         line = data[begin:end]
         record = parse(line)
         yield PiLine(begin, end, record, record is None and is_blank(line))
-
-
-def text_of(value: object) -> str:
-    """The value where it is a text."""
-    return value if isinstance(value, str) else ""
 
 
 def kind_of(record: Record) -> str:

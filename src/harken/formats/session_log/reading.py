@@ -36,6 +36,7 @@ from harken.events import (
 )
 from harken.events.base import yes_or_no
 from harken.formats.kit.jsonl import encode_slowly
+from harken.text import text_of as text_of  # for whoever takes values from here
 
 from .lines import LogLine
 
@@ -355,11 +356,6 @@ def shown(value: Any) -> str:
         return _REPR.repr(value)[:80]
     except ValueError:  # a number of more digits than Python writes
         return type(value).__name__
-
-
-def text_of(value: Any) -> str:
-    """A text, or the empty one."""
-    return value if isinstance(value, str) else ""
 
 
 def object_of(value: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from harken.clock import from_datetime, in_calendar, to_datetime
 from harken.events import Error, Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import split_parts, yes_or_no
 from harken.events.session import TranscriptEdit
+from harken.text import text_of
 
 from .entry import ROLES, TranscriptEntry, TranscriptRole
 
@@ -162,7 +163,7 @@ def event_of(entry: TranscriptEntry) -> Event:
     time = from_datetime(entry.created_at)
     if entry.role == "system":
         # One of a kind is a notice of a runtime, which no model is given again.
-        return System(subtype=_text(kind) or INSTRUCTIONS, message=entry.content, time=time)
+        return System(subtype=text_of(kind) or INSTRUCTIONS, message=entry.content, time=time)
     if entry.role == "user" and isinstance(kind, str) and kind:
         # One of a kind is what a program said in the user's place.
         return Prompt(content=entry.content, source="injected", origin="" if kind == "injected" else kind, time=time)
@@ -173,7 +174,7 @@ def event_of(entry: TranscriptEntry) -> Event:
         name = entry.tool_name or ""
         return ToolResult(id=entry.tool_call_id or "", output=entry.content, name=name, is_error=failed, time=time)
     if kind == "thinking":
-        signature, redacted = _text(about.get("signature")), yes_or_no(about.get("redacted"))
+        signature, redacted = text_of(about.get("signature")), yes_or_no(about.get("redacted"))
         return Thinking(content=entry.content, signature=signature, redacted=redacted, time=time)
     if kind in ("error", "missing"):
         return Error(message=entry.content, time=time)
@@ -184,7 +185,7 @@ def event_of(entry: TranscriptEntry) -> Event:
         server = kind == "server_tool"
         call_id, name = entry.tool_call_id or "", entry.tool_name or ""
         return ToolCall(id=call_id, name=name, input=given, server_tool=server, time=time)
-    return Response(content=entry.content, model=_text(about.get("model")), time=time)
+    return Response(content=entry.content, model=text_of(about.get("model")), time=time)
 
 
 def rest_of(entry: TranscriptEntry, event: Event) -> Rest:
@@ -257,10 +258,6 @@ def parse_id(text: object) -> UUID | None:
         return UUID(text) if isinstance(text, str) else None
     except ValueError:
         return None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from harken.events import ToolCall
 from harken.runtimes.arguments import OptionTable, option_names, take_apart, without_option
 from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
 from harken.runtimes.display import parse
+from harken.text import text_of
 
 _OPTIONS = OptionTable(
     one=option_names(
@@ -93,9 +94,9 @@ def _reader(now: int) -> StreamReader:
 
 def _owner(line: dict[str, Any]) -> LineOwner:
     begins = line.get("type") == "system" and line.get("subtype") == "init"
-    session = _text(line.get("session_id")) if begins else ""
-    call = _text(line.get("parent_tool_use_id"))
-    return LineOwner(session=session, agent=(_text(line.get("agent_id")) or call) if call else "", call=call)
+    session = text_of(line.get("session_id")) if begins else ""
+    call = text_of(line.get("parent_tool_use_id"))
+    return LineOwner(session=session, agent=(text_of(line.get("agent_id")) or call) if call else "", call=call)
 
 
 class _MoreLines:
@@ -106,8 +107,8 @@ class _MoreLines:
 
     def __call__(self, line: dict[str, Any]) -> bool:
         if line.get("subtype") == "task_started" and line.get("is_backgrounded"):
-            self._background.add(_text(line.get("tool_use_id")))
-        call, message = _text(line.get("parent_tool_use_id")), line.get("message")
+            self._background.add(text_of(line.get("tool_use_id")))
+        call, message = text_of(line.get("parent_tool_use_id")), line.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         if line.get("type") != "assistant" or not call or call in self._background or not isinstance(content, list):
             return False
@@ -123,7 +124,7 @@ def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
 def result_text(result: dict[str, Any]) -> bytes:
     """The text Claude Code prints for a `result` line."""
     if result.get("subtype") == "success":
-        return _text(result.get("result")).encode("utf-8", "replace")
+        return text_of(result.get("result")).encode("utf-8", "replace")
     errors = result.get("errors")
     why = str(errors[0]) if isinstance(errors, list) and errors else str(result.get("subtype"))
     turns = _TOO_MANY_TURNS.fullmatch(why)
@@ -154,11 +155,7 @@ def _session_files(home: Path, session: str) -> list[Path]:
 
 
 def _command(call: ToolCall) -> str:
-    return _text(parse(call.input).get("command")) if call.name == "Bash" else ""
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return text_of(parse(call.input).get("command")) if call.name == "Bash" else ""
 
 
 LAUNCH = Launcher(

@@ -14,6 +14,7 @@ from harken.events import ToolCall
 from harken.runtimes.arguments import OptionTable, option_names, take_apart, without_option
 from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
 from harken.runtimes.display import parse
+from harken.text import text_of
 
 _OPTIONS = OptionTable(
     one=option_names(
@@ -78,14 +79,14 @@ def _owner(line: dict[str, Any]) -> LineOwner:
 def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
     kind = found.get("type")
     if kind == "message" and found.get("role") == "assistant":
-        return ShownLine(answer=_text(found.get("content")).encode("utf-8", "replace"), joins=True)
+        return ShownLine(answer=text_of(found.get("content")).encode("utf-8", "replace"), joins=True)
     if kind == "tool_result":
         return ShownLine(answer=b"\n", joins=True)  # what it says next stands on a line of its own
     if kind == "error":
-        return ShownLine(note=f"[ERROR] {_text(found.get('message'))}")
+        return ShownLine(note=f"[ERROR] {text_of(found.get('message'))}")
     problem = found.get("error")
     if kind == "result" and found.get("status") != "success" and isinstance(problem, dict):
-        return ShownLine(note=_text(problem.get("message")))
+        return ShownLine(note=text_of(problem.get("message")))
     return ShownLine()
 
 
@@ -101,11 +102,7 @@ def _full_prompt(prompt: str, piped: str) -> str:
 
 
 def _command(call: ToolCall) -> str:
-    return _text(parse(call.input).get("command")) if call.name == "run_shell_command" else ""
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return text_of(parse(call.input).get("command")) if call.name == "run_shell_command" else ""
 
 
 LAUNCH = Launcher(

@@ -14,6 +14,7 @@ from harken.events import ToolCall
 from harken.runtimes.arguments import OptionTable, option_names, take_apart, without_option
 from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
 from harken.runtimes.display import parse
+from harken.text import text_of
 
 _OPTIONS = OptionTable(
     one=option_names(
@@ -78,8 +79,8 @@ def _reader(now: int) -> StreamReader:
 
 def _owner(line: dict[str, Any]) -> LineOwner:
     begins = line.get("type") == "system" and line.get("subtype") == "init"
-    call = _text(line.get("parent_tool_use_id"))
-    return LineOwner(session=_text(line.get("session_id")) if begins else "", agent=call, call=call)
+    call = text_of(line.get("parent_tool_use_id"))
+    return LineOwner(session=text_of(line.get("session_id")) if begins else "", agent=call, call=call)
 
 
 def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
@@ -87,8 +88,8 @@ def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
         return ShownLine()
     error = found.get("error")
     if found.get("is_error") is True and isinstance(error, dict):
-        return ShownLine(note=_text(error.get("message")) or str(found.get("subtype")))
-    return ShownLine(answer=_text(found.get("result")).encode("utf-8", "replace"), replaces=True)
+        return ShownLine(note=text_of(error.get("message")) or str(found.get("subtype")))
+    return ShownLine(answer=text_of(found.get("result")).encode("utf-8", "replace"), replaces=True)
 
 
 def _full_prompt(prompt: str, piped: str) -> str:
@@ -108,15 +109,11 @@ def _typed(line: dict[str, Any]) -> str:
 
 
 def _told(call: ToolCall) -> str:
-    return _text(parse(call.input).get("prompt")) if call.name == "agent" else ""
+    return text_of(parse(call.input).get("prompt")) if call.name == "agent" else ""
 
 
 def _command(call: ToolCall) -> str:
-    return _text(parse(call.input).get("command")) if call.name == "run_shell_command" else ""
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return text_of(parse(call.input).get("command")) if call.name == "run_shell_command" else ""
 
 
 def _session_files(home: Path, session: str) -> list[Path]:
