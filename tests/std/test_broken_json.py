@@ -22,6 +22,7 @@ BROKEN = {
     "missing-comma": ('{"a": "x"\n "b": "y"}', 1, 10),
     "missing-colon": ('{"a" 1}', 1, 6),
     "wide-colon": ('{"a": "x",\n "b"： "y"}', 2, 5),
+    "wide-comma": ('{"a": "x"，\n "b": 1}', 1, 10),
     "missing-value": ('{"a": }', 1, 7),
     "comment": ('{"a": 1 // why\n}', 1, 9),
     "single-quotes": ("{'a': 1}", 1, 2),
@@ -103,6 +104,10 @@ MENDED = {
     '{"a": "x",\n "b": “y”,\n "c": "z"}': {"a": "x", "b": "y", "c": "z"},
     '{"a": "x",\n "b"： "y",\n "c"： 1}': {"a": "x", "b": "y", "c": 1},
     '{"a": "x"\n "b": "say "yes" now"\n "c": {}}': {"a": "x", "b": 'say "yes" now', "c": {}},
+    '{"a": {"b": "x"}\n "c": ["y"]\n "d": 1}': {"a": {"b": "x"}, "c": ["y"], "d": 1},
+    '[\n {"a": {"b": "x"}}\n {"a": ["y"]}\n]': [{"a": {"b": "x"}}, {"a": ["y"]}],
+    '{"a": "x"，\n "b": [1]，\n "c": "y，z"}': {"a": "x", "b": [1], "c": "y，z"},
+    'Here it is:\n\n```json\n{"a": {"b": "x"}}\n```\nAnything else?\n': {"a": {"b": "x"}},
     '{"a": "a "b" c", "d": "one\ntwo",}': {"a": 'a "b" c', "d": "one\ntwo"},
 }
 
@@ -140,6 +145,8 @@ def test_utf_16_is_mended() -> None:
         '{"a": "set "x", "b": "c" and go", "s": 1}',  # where does `a` end?
         '{"a": "x" "b": "y", "c": 1}',  # a comma missing, or quotes?
         '["a" "b", "c"]',
+        '{"a": {"b": "x"} "c": "y"}',  # no comma, and no new line
+        '{"a": "x"，"b": "y"}',
         '{"a": "x, "b": "y"}',  # a closing quote missing, or quotes?
         '{"a": "x,\n "b": 5,\n "c": "y"}',
         '{"a": "x"", "b": 1}',

@@ -26,6 +26,7 @@ CAUSES = {
     "missing-comma": "a comma is missing here",
     "missing-colon": "a colon is missing behind the key",
     "wide-colon": "a colon of Chinese writing behind the key",
+    "wide-comma": "a comma of Chinese writing between two entries",
     "missing-value": "a value or a key is missing here",
     "comment": "a comment, which JSON does not have",
     "single-quotes": "single quotes: JSON has texts in double quotes alone",
@@ -64,6 +65,10 @@ _MENDED = {
     "wide-colon": (
         "a colon of Chinese writing is that of JSON now",
         "{} colons of Chinese writing are those of JSON now",
+    ),
+    "wide-comma": (
+        "a comma of Chinese writing is that of JSON now",
+        "{} commas of Chinese writing are those of JSON now",
     ),
     "comment": ("a comment was removed", "{} comments were removed"),
     "fence": ("a fence of Markdown was removed", "{} fences of Markdown were removed"),

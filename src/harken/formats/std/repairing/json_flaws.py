@@ -37,10 +37,11 @@ _NEXT_FIELD = re.compile(
 """The second part: what begins a line as a key does is one, whatever its value looks like."""
 _KEY = re.compile(rf"\"(?:[^\"\\\n]++|\\.)*+\"{_GAP}:")
 _KEY_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_GAP}\"[A-Za-z_]\w*+\"{_GAP}:")
+_ITEM_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_GAP}[{{\[]")
 _AS_BEHIND_AN_END = re.compile(r"[ \t]*+(?:[,:;+，：；、]|\r?\n)")
 """What stands behind a quote that ends something, and behind none that begins something."""
-_BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```\s*+\Z")
-"""Another document, brackets too many, or the end of a fence."""
+_BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```[ \t]*+(?:\r?\n|\Z)")
+"""Another document, brackets too many, or the end of a fence, which words may follow."""
 _FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n|```\s*+\Z")
 _WORDS_AND_FENCE = re.compile(r"(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+\n)++```[\w-]*+[ \t]*+\r?\n(?=\s*+\{)")
 _FENCE_AND_WORDS = re.compile(r"```[ \t]*+\r?\n(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+(?:\n|\Z))*?\Z")
@@ -210,6 +211,10 @@ class _Scan:
             else:
                 self.want = "key" if self.open[-1] == "{" else "value"
             self.at += 1
+        elif char == "，":
+            yield Flaw(cause="wide-comma", at=self.at, end=self.at + 1, instead=",")
+            self.at += 1
+            self.want = "key" if self.open[-1] == "{" else "value"
         elif self._lacks_comma():
             yield Flaw(cause="missing-comma", at=self.value_end, end=self.value_end, instead=",")
             self.want = "key" if self.open[-1] == "{" else "value"
@@ -272,7 +277,7 @@ class _Scan:
         while True:
             if depth == 0 and _BEHIND_THE_END.match(text, at):
                 return True
-            at = _end(_AFTER_TEXT, text, at)
+            end, at = at, _end(_AFTER_TEXT, text, at)
             if at == len(text):
                 return True
             if depth == 0:
@@ -281,8 +286,11 @@ class _Scan:
             at += 1
             if char == ",":
                 return (_NEXT_FIELD if inside == "{" else _NEXT_ITEM).match(text, at) is not None
+            if char == "，":
+                return _begins_a_line(inside, text, at)
             if char != _CLOSES[inside]:
-                return False
+                # Brackets were closed, and the comma behind them is missing.
+                return depth < len(self.open) and _begins_a_line(inside, text, end)
             depth -= 1
 
     def _may_lack_comma(self, at: int) -> bool:
@@ -337,6 +345,11 @@ class _Scan:
         if char.isalpha():
             return "text-without-quotes"
         return "number" if char in "+-.0123456789" else "stray"
+
+
+def _begins_a_line(inside: str, text: str, at: int) -> bool:
+    """Whether the next field of an object, or the next object or list of a list, begins on a new line."""
+    return (_KEY_ON_A_NEW_LINE if inside == "{" else _ITEM_ON_A_NEW_LINE).match(text, at) is not None
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
