@@ -96,6 +96,8 @@ def test_a_rule_is_said_to_be_mended_where_a_repair_mends_it() -> None:
     documents += [dumps(multi()).replace(b"Two hands", b'"Two" hands')]
     placeless = {"finding_id": "f-1", "severity": "minor", "category": "style", "description": "a bad name"}
     documents += [dumps(put(multi(), [placeless], "sub_sessions", 1, "output", "findings")), dumps([single()])]
+    documents += [dumps(put(multi(), {}, "sub_sessions", 1, "output", "verification"))]
+    documents += [dumps(put(multi(), 9, "messages", 0, "sequence_number"))]
     mended = {change.rule for data in documents for change in repair(data).changes}
     assert {rule for rule, known in RULES.items() if known.mends != "no"} - NAMES == mended
     found = [one for data in documents for one in validate_bytes(data).findings]

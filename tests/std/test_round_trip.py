@@ -169,7 +169,7 @@ FINDING: Json = {
         (0, {"changes": {"files_created": [3], "files_modified": [], "files_deleted": []}}),
         (0, {"changes": {"files_created": [{"path": None}], "files_modified": [], "files_deleted": []}}),
         (0, {"changes": {"files_created": [], "files_modified": [], "files_deleted": [{}]}}),
-        (1, {"verification": {"tests_passed": True}}),
+        (1, {"verdict": "unsure"}),
         (1, {"findings": [{**FINDING, "file": None}]}),
         (1, {"findings": [FINDING, FINDING]}),
         (1, {"required_changes": [

@@ -41,7 +41,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("payload-field", "warning", "no", "The payload of a message has the fields that programs agreed on"),
     ("old-phase", "warning", "no", "A phase of generation v2 has what it needs, and names calls that are there"),
     ("finding-place", "error", "some", "A review's finding names a `file` or a `location`"),
-    ("verification", "error", "no", "A review's verification says how tests and type check went"),
+    ("verification", "error", "some", "A review's verification says how tests and type check went"),
     # names
     ("file-name", "warning", "yes", "`session_id` is the name of the file without `.json`"),
     ("file-suffix", "warning", "yes", "The name of a multi-agent document ends in `-multi.json`, and no other does"),
@@ -63,7 +63,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     # messages
     ("unknown-agent", "error", "some", "Both agents of a message are the orchestrator or participants"),
     ("agent-type", "warning", "no", "An agent has one type throughout the document"),
-    ("sequence", "error", "no", "`sequence_number` increases from message to message"),
+    ("sequence", "error", "some", "`sequence_number` increases from message to message"),
     ("reply", "error", "no", "`reply_to` is another message"),
     ("repeated-assignment", "error", "no", "A task is assigned once"),
     ("completion", "error", "no", "A task that is completed was assigned before"),

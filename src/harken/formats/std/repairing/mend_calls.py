@@ -313,6 +313,23 @@ def tool_uses(spot: Spot) -> bool:
     return bool(known) and spot.put(sum(known), "as `tools_breakdown` counts", derived=True)
 
 
+def tools_breakdown(spot: Spot) -> bool:
+    """How often each tool was used, by the names of the tools."""
+    said = spot.value
+    if not isinstance(said, dict) or not said or not all(type(count) is int for count in said.values()):
+        return False
+    made = [{"tool_name": name, "count": count} for name, count in said.items()]
+    return "count" not in said and spot.put(made, "its entries, each with the name under which it stood")
+
+
+def tool_of_breakdown(spot: Spot) -> bool:
+    return spot.value is None and spot.take(("name", "tool"), str)
+
+
+def count_of_breakdown(spot: Spot) -> bool:
+    return spot.value is None and spot.take(("uses", "calls", "times"), int)
+
+
 def _subs_by_call(data: Json) -> dict[str, Json]:
     return {text(sub, "triggered_by_call_id"): sub for sub in values(data.get("sub_sessions"))}
 
@@ -335,5 +352,8 @@ MENDERS: dict[str, Mender] = {
     "context_contribution.summary": contribution_summary,
     "subagent_info.subagent_type": subagent_type,
     "subagent_info.tool_uses": tool_uses,
+    "subagent_info.tools_breakdown": tools_breakdown,
+    "subagent_info.tools_breakdown[].tool_name": tool_of_breakdown,
+    "subagent_info.tools_breakdown[].count": count_of_breakdown,
 }
 """Field of a call to what mends it."""

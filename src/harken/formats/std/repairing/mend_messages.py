@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from harken.formats.std.as_meant import known_type
@@ -107,6 +108,39 @@ def sequence(spot: Spot) -> bool:
     return spot.put(int(path_steps(spot.path)[1]) + 1, "its place among the messages", derived=True)
 
 
+def in_order(spot: Spot) -> bool:
+    """Numbers that do not increase, of messages whose times tell their order: the list is put in the order of the
+    numbers, where the times agree with that; else its places are the numbers, where they agree with these."""
+    return spot.doc.once("order of messages", lambda: _put_in_order(spot.doc))
+
+
+def _put_in_order(doc: Mending) -> bool:
+    messages = doc.data["messages"]
+    told = [one.get("sequence_number") for one in messages if isinstance(one, dict)]
+    numbers = [number for number in told if isinstance(number, int)]
+    times = [instant(one, "timestamp") for one in messages]
+    if len(numbers) != len(messages) or None in times:
+        return False
+    places = sorted(range(len(messages)), key=numbers.__getitem__)
+    if len(set(numbers)) == len(numbers) and _rise([times[place] for place in places]):
+        doc.move("messages", {place: at for at, place in enumerate(places)})
+        messages[:] = [messages[place] for place in places]
+        doc.tell("sequence", "messages", "the messages stand in the order of their numbers now, as their times do")
+        return True
+    if not _rise(times):
+        return False
+    why = "its place among the messages, which stand in the order of their times"
+    for at, one in enumerate(messages):
+        if one["sequence_number"] != at + 1:
+            path = f"messages[{at}].sequence_number"
+            Spot(doc=doc, rule="sequence", path=path, holder=one, key="sequence_number").put(at + 1, why, derived=True)
+    return True
+
+
+def _rise(times: list[Any]) -> bool:
+    return all(one <= following for one, following in pairwise(times))
+
+
 def timestamp(spot: Spot) -> bool:
     """When its task began or ended, as far as that fits between the messages beside it; else not earlier than the one
     before, or not later than the one behind. Where none of them has a time, nobody knows it."""
@@ -183,3 +217,4 @@ MESSAGE: dict[str, Mender] = {
     "message_type": message_type,
     "payload": payload,
 }
+BY_RULE: dict[str, Mender] = {"sequence": in_order}

@@ -8,8 +8,9 @@ from typing import Any
 
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, text, values
-from harken.formats.std.spellings import plain_word
+from harken.formats.std.spellings import known_status, known_word, plain_word, says_nothing
 
+from .mend_shapes import by_type
 from .mending import Mender, Spot, path_steps
 
 _SEVERITIES = ("critical", "major", "minor", "suggestion")
@@ -28,12 +29,53 @@ _CATEGORIES = {
 }
 _TAG = re.compile(r"^\W{0,3}([^\W\d]{1,20})\W{0,3}[:：\])】]")
 _PATH = re.compile(r"(?<![\w/.])((?:[\w@.-]+/)*[\w@-][\w@.-]*\.[A-Za-z]{1,5})(?::([0-9]{1,7}))?(?![\w/])")
+_NOTHING_FOUND = re.compile(
+    r"no (?:\w+ ){0,2}(?:issues?|findings?|problems?|concerns?|bugs?)(?: (?:were )?\w+)?"
+    r"|(?:没有|无|未)(?:发现)?(?:任何)?问题"
+)
+_VERDICTS = ("approved", "changes_requested", "rejected")
 _WEB = re.compile(r"\b[a-z]+://\S+")
 
 
 def finding(spot: Spot) -> bool:
     """A finding, or a change that is asked for, which is a text: its description."""
     return isinstance(spot.value, str) and spot.put({"description": spot.value}, "the text is its `description`")
+
+
+def findings(spot: Spot) -> bool:
+    """What was found: by its severity, or in words that say that it is nothing. An output without findings and without
+    a verdict is no review."""
+    said = spot.value
+    if said is None and spot.take(("issues", "problems"), list):
+        return True
+    if isinstance(said, dict) and said and all(plain_word(key) in (*_SEVERITIES, *_NEAREST) for key in said):
+        made = [
+            {**(one if isinstance(one, dict) else {"description": one}), "severity": key}
+            for key, listed in said.items()
+            for one in (listed if isinstance(listed, list) else [listed])
+        ]
+        if all(isinstance(one.get("description", ""), str) for one in made):
+            return spot.put(made, "its entries, each of the severity under which it stood")
+    if isinstance(said, str) and (says_nothing(said) or _NOTHING_FOUND.fullmatch(said.strip(" .!。！").lower())):
+        return spot.put([], "the words say that there are none", derived=True)
+    if said is not None or not isinstance(spot.holder.get("verification"), dict):
+        return False
+    if known_word(spot.holder.get("verdict"), _VERDICTS):
+        return spot.put([], "none are named", derived=True)
+    return False
+
+
+def verdict(spot: Spot) -> bool:
+    """What its agent's only word on a review is. An output without any is no review as the standard has it."""
+    if spot.value is not None:
+        return False
+    messages = values(spot.doc.data.get("messages"))
+    reviewer = text(inner(spot.doc.data["sub_sessions"][path_steps(spot.path)[1]], "agent"), "agent_id")
+    own = [one for one in messages if text(inner(one, "from_agent"), "agent_id") == reviewer]
+    told = {known_word(inner(one, "payload").get("verdict"), _VERDICTS) for one in own} - {None}
+    if reviewer and len(told) == 1:
+        return spot.put(told.pop(), "as its message says", derived=True)
+    return not told and _as_generic(spot, "it states no verdict, as a review must")
 
 
 def finding_id(spot: Spot) -> bool:
@@ -62,11 +104,10 @@ def severity(spot: Spot) -> bool:
         if word := word if word in _SEVERITIES else _NEAREST.get(word, ""):
             return spot.put(word, why, derived=True)
     verdict = text(_output(spot), "verdict")
-    if spot.value is not None or verdict not in ("approved", "changes_requested", "rejected"):
+    if verdict not in _VERDICTS:
         return False
-    return spot.put(
-        "minor" if verdict == "approved" else "major", f"nobody said; the verdict is {verdict}", derived=True
-    )
+    why = "nobody said" if spot.value is None else "nobody knows what that means"
+    return spot.put("minor" if verdict == "approved" else "major", f"{why}; the verdict is {verdict}", derived=True)
 
 
 def category(spot: Spot) -> bool:
@@ -76,7 +117,8 @@ def category(spot: Spot) -> bool:
     for name, telling in _CATEGORIES.items():
         if any(word in words or (not word.isascii() and any(word in one for one in words)) for word in telling.split()):
             return spot.put(name, "by its words", derived=True)
-    return spot.value is None and spot.put("logic", "nobody said", derived=True)
+    why = "nobody said" if spot.value is None else "no category of the standard is meant by it"
+    return (spot.value is None or isinstance(spot.value, str)) and spot.put("logic", why, derived=True)
 
 
 def change_id(spot: Spot) -> bool:
@@ -94,7 +136,7 @@ def _change_ids(data: Json) -> list[Any]:
 def change_priority(spot: Spot) -> bool:
     """By the verdict: who does not approve asks for what is required; who does, leaves it to the other."""
     verdict = text(_output(spot), "verdict")
-    if spot.value is not None or verdict not in ("approved", "changes_requested", "rejected"):
+    if spot.value is not None or verdict not in _VERDICTS:
         return False
     word = "consider" if verdict == "approved" else "must_fix"
     return spot.put(word, f"nobody said; the verdict is {verdict}", derived=True)
@@ -115,6 +157,10 @@ def finding_place(spot: Spot) -> bool:
     for name in ("path", "file_path", "filename", "file_name"):
         if found := text(holder, name):
             return _put_file(spot, holder, found, f"as `{name}` says")
+    listed = holder.get("files")
+    if isinstance(listed, list) and listed:
+        first = listed[0] if isinstance(listed[0], str) else text(listed[0], "path")
+        return bool(first) and _put_file(spot, holder, first, "the first of its `files`", derived=True)
     named = set(_PATH.findall(_WEB.sub("", text(holder, "description"))))
     if len({file for file, _ in named}) == 1:
         file, line = max(named, key=lambda one: len(one[1]))
@@ -125,6 +171,15 @@ def finding_place(spot: Spot) -> bool:
     if len(changed) == 1 and not named:
         return _put_file(spot, holder, next(iter(changed)), "the only file that was changed", derived=True)
     return False
+
+
+def location(spot: Spot) -> bool:
+    """A place that is written as a path, with a line or without."""
+    found = _PATH.fullmatch(spot.value.strip()) if isinstance(spot.value, str) else None
+    if found is None:
+        return False
+    line = {"line_start": int(found[2])} if found[2] else {}
+    return spot.put({"file": found[1], **line}, "the text is its `file`", keep=True)
 
 
 def _put_file(spot: Spot, holder: Json, file: str, why: str, *, derived: bool = False) -> bool:
@@ -151,11 +206,39 @@ def _review_ids(data: Json) -> list[Any]:
     return [inner(sub, "output").get("review_id") for sub in values(data.get("sub_sessions"))]
 
 
+_UNCHECKED = "it does not say how tests and type check went, as a review must"
+
+
 def verification(spot: Spot) -> bool:
     """A review that does not say how tests and type check went is none as the standard has it: any agent's output."""
-    if isinstance(spot.value, dict):
-        return False
-    return _as_generic(spot, "it does not say how tests and type check went, as a review must")
+    return not isinstance(spot.value, dict) and _as_generic(spot, _UNCHECKED)
+
+
+def check_flag(spot: Spot) -> bool:
+    """One of the two that a review has to say, and does not."""
+    names = {"tests_passed": ("tests_pass",), "type_check_passed": ("typecheck_passed", "type_checks_passed")}
+    return spot.take(names.get(spot.key, ()), bool) or _as_generic(spot, _UNCHECKED)
+
+
+def check_result(spot: Spot) -> bool:
+    """How a check went, in a word."""
+    passed = spot.value if isinstance(spot.value, bool) else {"success": True, "failed": False}.get(_status(spot))
+    return passed is not None and spot.put({"passed": passed}, "whether it passed", keep=True)
+
+
+def _status(spot: Spot) -> str:
+    return known_status(spot.value) or ""
+
+
+def self_review(spot: Spot) -> bool:
+    """What a developer says of its own work need not be there; the part of it that is there stands beside."""
+    if by_type(spot):
+        return True
+    whole = Spot(doc=spot.doc, rule=spot.rule, path=spot.path.rpartition(".")[0], holder=_output(spot), key=_OWN)
+    return whole.value is not None and whole.set_aside("which does not say how tests and type check went")
+
+
+_OWN = "self_review"
 
 
 _LISTS = ("files_created", "files_modified", "files_deleted")
@@ -189,6 +272,8 @@ def changed_files(spot: Spot) -> bool:
         if any(map(made.get, _LISTS)):
             return spot.put(made, "the files that stand beside it")
         return _as_generic(spot, "it does not say what was changed, as a developer's must")
+    if isinstance(said, str):
+        return _as_generic(spot, "it does not say which files were changed, as a developer's must")
     if isinstance(said, list) and all(isinstance(one, str | dict) for one in said):
         made = {"files_created": [], "files_modified": said, "files_deleted": []}
         return spot.put(made, "nobody said which were new: they were changed", derived=True)
@@ -202,6 +287,10 @@ def file_list(spot: Spot) -> bool:
     return spot.take(_OTHER_LISTS[spot.key], list) or spot.put([], "none are named", derived=True)
 
 
+def changed_path(spot: Spot) -> bool:
+    return spot.value is None and spot.take(("file", "file_path", "filename", "file_name", "name"), str)
+
+
 _OTHER_LISTS = {
     "files_created": ("created", "added", "new", "new_files", "created_files"),
     "files_modified": ("modified", "changed", "updated", "edited", "modified_files"),
@@ -211,12 +300,21 @@ _OTHER_LISTS = {
 
 REVIEW: dict[str, Mender] = {
     "output.review_id": review_id,
+    "output.verdict": verdict,
     "output.verification": verification,
+    "output.verification.tests": check_result,
+    "output.verification.type_check": check_result,
+    "output.verification.lint": check_result,
+    "output.self_review.tests_run": self_review,
+    "output.self_review.tests_passed": self_review,
+    "output.self_review.type_check_passed": self_review,
+    "output.findings": findings,
     "output.findings[]": finding,
     "output.findings[].finding_id": finding_id,
     "output.findings[].severity": severity,
     "output.findings[].category": category,
     "output.findings[].description": description,
+    "output.findings[].location": location,
     "output.required_changes[]": finding,
     "output.required_changes[].change_id": change_id,
     "output.required_changes[].priority": change_priority,
@@ -226,4 +324,7 @@ REVIEW: dict[str, Mender] = {
     "output.changes.files_created": file_list,
     "output.changes.files_modified": file_list,
     "output.changes.files_deleted": file_list,
+    "output.changes.files_created[].path": changed_path,
+    "output.changes.files_modified[].path": changed_path,
+    "output.changes.files_deleted[].path": changed_path,
 }

@@ -17,7 +17,7 @@ from harken.formats.std.models import (
     output_model,
 )
 from harken.formats.std.parts import inner, text, words_in
-from harken.formats.std.spellings import known_word
+from harken.formats.std.spellings import known_status, known_word, says_nothing
 
 from .mending import Spot, path_steps
 
@@ -54,12 +54,21 @@ def _as_type(spot: Spot, info: inspect.Type) -> bool:
             return spot.put(said.strip().lower() in ("true", "yes"), "as true or false")
         case inspect.BoolType() if said in (0, 1) and isinstance(said, int):
             return spot.put(bool(said), "as true or false")
+        case inspect.BoolType() if _is_outcome(spot) and (status := known_status(said)) in ("success", "failed"):
+            return spot.put(status == "success", "as true or false")
+        case inspect.ListType() if isinstance(said, str) and says_nothing(said):
+            return spot.put([], "the words say that there are none", keep=True)
         case inspect.ListType() if isinstance(said, (str, dict)) and said:
             return spot.put([said], "it is the only entry")
         case inspect.StructType() if isinstance(said, list) and len(said) == 1 and isinstance(said[0], dict):
             return spot.put(said[0], "the only entry of the list")
         case _:
             return False
+
+
+def _is_outcome(spot: Spot) -> bool:
+    """Whether a place says how a check went."""
+    return str(spot.key).endswith("passed") or ".verification.custom_checks." in spot.path
 
 
 def _number(said: str, info: inspect.Type) -> float | None:
@@ -99,6 +108,8 @@ def _below(info: inspect.Type | None, step: str | int, is_required: bool) -> tup
     plain = _plain(info) if info is not None else None
     if isinstance(step, int):
         return (plain.item_type, is_required) if isinstance(plain, inspect.ListType) else (None, False)
+    if isinstance(plain, inspect.DictType):
+        return plain.value_type, True
     if isinstance(plain, inspect.StructType):
         for field in plain.fields:
             if field.encode_name == step:

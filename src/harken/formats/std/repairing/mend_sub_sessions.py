@@ -29,7 +29,7 @@ from harken.formats.std.parts import (
 from harken.formats.std.spellings import known_status, known_word, plain_key
 
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
-from .mend_reviews import REVIEW, finding_place
+from .mend_reviews import REVIEW, check_flag, finding_place
 from .mend_session import status, sub_calls
 from .mending import Mender, Spot, path_steps
 
@@ -310,7 +310,9 @@ def _output_summary(spot: Spot) -> bool:
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
     output = inner(trigger_of(spot, sub), "output")
     words = text(inner(output, "result"), "display") or text(output, "result")
-    return bool(words) and spot.put(words, "what its call gave", derived=True)
+    if words:
+        return spot.put(words, "what its call gave", derived=True)
+    return spot.take(("error", "reason"), str)
 
 
 SUB: dict[str, Mender] = {
@@ -338,5 +340,6 @@ BY_RULE: dict[str, Mender] = {
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
     "finding-place": finding_place,
+    "verification": check_flag,
 }
 """Rule about links to what mends it."""

@@ -126,14 +126,14 @@ class Spot(msgspec.Struct, frozen=True, kw_only=True):
         told = {name: self.holder.get(name) for name in names}
         return self.take([name for name, said in told.items() if _may_be_time(said)], (str, int, float))
 
-    def set_aside(self) -> bool:
+    def set_aside(self, because: str = "which has no place there") -> bool:
         """Keep what is there beside its place, which need not be filled."""
         if not self.doc.derives:
             return False
         was = self.holder.pop(self.key)
         self.holder.setdefault(OLD + self.key, was)
-        why = f"`{self.key}` was {shown(was)}, which has no place there; it is kept as `{OLD}{self.key}`"
-        self.doc.tell(self.rule, self.path, why)
+        said = f"`{self.key}` was {shown(was)}, {because}; it is kept as `{OLD}{self.key}`"
+        self.doc.tell(self.rule, self.path, said)
         return True
 
 

@@ -62,6 +62,7 @@ _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
 """Where a path begins to what mends its fields; the first that fits counts."""
 _BY_RULE: dict[str, Mender] = {
     **mend_sub_sessions.BY_RULE,
+    **mend_messages.BY_RULE,
     "duplicate-id": mend_call_ids.repeated_id,
     "range-order": mend_annotations.range_order,
 }
@@ -269,7 +270,8 @@ def _turn(spot: Spot) -> int:
         return 1
     if spot.rule in _LISTING or (spot.path == "collaboration.participants" and spot.value is None):
         return 2
-    return 3 if spot.path.startswith("summary") else 0
+    # Messages are put in order when nothing is left that is called by its place among them.
+    return 3 if spot.rule == "sequence" or spot.path.startswith("summary") else 0
 
 
 def _mend_spot(spot: Spot) -> bool:

@@ -1,0 +1,153 @@
+"""Repair of what sub-agents hand in, as models write it: half of a verification, findings in words, files by other
+names. Nothing that was said gets lost, and nothing is found that nobody found."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from harken.formats.std.document import dumps, loads
+from harken.formats.std.repairing.repair import Repaired, repair
+from support.std_documents import multi
+
+Json = dict[str, Any]
+
+
+def handed_in(place: int, **said: Any) -> tuple[Json, Repaired]:
+    """What is made of an output whose fields are like this; `-` is a field that is missing."""
+    document = copy.deepcopy(multi())
+    output = {**document["sub_sessions"][place]["output"], **said}
+    document["sub_sessions"][place]["output"] = {key: value for key, value in output.items() if value != "-"}
+    answer = repair(dumps(document))
+    assert answer.is_valid, [one.message for one in answer.findings if one.level == "error"]
+    assert answer.data == repair(answer.data).data
+    return loads(answer.data)["sub_sessions"][place]["output"], answer
+
+
+def developed(**said: Any) -> Json:
+    return handed_in(0, **said)[0]
+
+
+def reviewed(**said: Any) -> Json:
+    return handed_in(1, **said)[0]
+
+
+def one_finding(**said: Any) -> Json:
+    finding = {"finding_id": "F1", "severity": "major", "category": "bug", "file": "a.py", "description": "Too coupled"}
+    found = {key: value for key, value in {**finding, **said}.items() if value != "-"}
+    made: Json = reviewed(findings=[found])["findings"][0]
+    return made
+
+
+@pytest.mark.parametrize(
+    "said", [{"tests_passed": True}, {"tests_passed": True, "type_check_passed": None}, {}, {"tests": {"passed": True}}]
+)
+def test_a_review_that_says_half_of_what_it_verified_is_any_agents_output(said: Json) -> None:
+    made = reviewed(verification=said)
+
+    assert ("generic", said, "approved") == (made["output_type"], made["verification"], made["verdict"])
+
+
+def test_a_check_that_nobody_ran_is_kept_and_was_not_passed() -> None:
+    made = reviewed(verification={"tests_passed": True, "type_check_passed": "n/a"})
+
+    assert "generic" == made["output_type"]
+    assert {"tests_passed": True, "x_harken_old_type_check_passed": "n/a"} == made["verification"]
+
+
+def test_how_a_check_went_may_be_said_in_a_word() -> None:
+    said = {"tests_passed": "passed", "type_check_passed": "failed", "custom_checks": {"lint": "passed"}}
+
+    assert {"tests_passed": True, "type_check_passed": False, "custom_checks": {"lint": True}} == reviewed(
+        verification=said
+    )["verification"]
+    assert {"tests": {"passed": True}, "type_check": {"passed": False}} == {
+        key: value
+        for key, value in reviewed(verification={"tests": True, "type_check": "failed"})["verification"].items()
+        if not key.startswith("x_harken")
+    }
+
+
+@pytest.mark.parametrize(
+    "said", [{"tests_run": True}, {"lint_passed": True}, {"tests_run": "n/a", "tests_passed": True}]
+)
+def test_a_self_review_that_does_not_say_all_of_it_stands_beside(said: Json) -> None:
+    made = developed(self_review=said)
+
+    assert "self_review" not in made
+    assert said == made["x_harken_old_self_review"]
+
+
+def test_findings_that_are_none_are_none() -> None:
+    for said in ("none", "No issues found.", "未发现问题", None, "-"):
+        assert [] == reviewed(findings=said)["findings"]
+    assert "No issues found." == reviewed(findings="No issues found.")["x_harken_old_findings"]
+    assert [] == developed(blockers="none")["blockers"]
+
+
+def test_findings_by_their_severity_are_a_list_of_them() -> None:
+    said = {"critical": [], "major": [{"description": "A race", "file": "a.py"}], "low": ["Naming in a.py"]}
+
+    made = reviewed(findings=said)["findings"]
+
+    assert [("major", "A race", "a.py"), ("minor", "Naming in a.py", "a.py")] == [
+        (one["severity"], one["description"], one["file"]) for one in made
+    ]
+
+
+def test_a_finding_is_where_it_says_it_is() -> None:
+    assert "b.py" == one_finding(file="-", files=["b.py", "c.py"])["file"]
+    assert {"file": "src/b.py", "line_start": 12} == one_finding(file="-", location="src/b.py:12")["location"]
+
+
+def test_words_for_a_finding_that_the_standard_does_not_know_are_kept_beside_the_nearest() -> None:
+    made = one_finding(category="architecture", severity="cosmic")
+
+    assert ("logic", "architecture") == (made["category"], made["x_harken_old_category"])
+    assert ("minor", "cosmic") == (made["severity"], made["x_harken_old_severity"])  # it was approved
+
+
+def test_a_verdict_that_is_missing_is_that_of_the_message_else_there_is_none() -> None:
+    document = multi()
+    del document["sub_sessions"][1]["output"]["verdict"]
+    assert "approved" == loads(repair(dumps(document)).data)["sub_sessions"][1]["output"]["verdict"]
+
+    for message in document["messages"]:
+        message["payload"].pop("verdict", None)
+    answer = repair(dumps(document))
+    made = loads(answer.data)["sub_sessions"][1]["output"]
+    assert answer.is_valid
+    assert ("generic", False) == (made["output_type"], "verdict" in made)
+
+
+def test_changed_files_may_have_other_names_or_be_told_in_words() -> None:
+    assert [{"file": "a.py", "path": "a.py", "change": "mended"}] == developed(
+        changes=[{"file": "a.py", "change": "mended"}]
+    )["changes"]["files_modified"]
+    made = developed(changes="Changed clock.py")
+    assert ("generic", "Changed clock.py") == (made["output_type"], made["changes"])
+
+
+def test_an_agent_that_gave_up_says_why() -> None:
+    document = multi()
+    document["sub_sessions"][0] |= {"output": {"error": "out of time"}, "status": "failed"}
+    document["tool_calls"][1]["output"] = {"status": "failed"}
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    made = loads(answer.data)["sub_sessions"][0]["output"]
+    assert ("failed", "out of time") == (made["status"], made["summary"])
+
+
+@pytest.mark.parametrize("said", [{"Read": 3, "Bash": 2}, [{"tool": "Read", "uses": 3}, {"name": "Bash", "count": 2}]])
+def test_how_often_each_tool_was_used_may_stand_by_the_names_of_the_tools(said: Any) -> None:
+    document = multi()
+    document["tool_calls"][1]["subagent_info"]["tools_breakdown"] = said
+
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    made = loads(answer.data)["tool_calls"][1]["subagent_info"]["tools_breakdown"]
+    assert [("Read", 3), ("Bash", 2)] == [(one["tool_name"], one["count"]) for one in made]
