@@ -13,7 +13,7 @@ import harken
 from harken import Agent, Session, SessionViewer, load_session
 from harken.agents import AgentPool, Call, ScriptedModel
 from harken.agents.entries import INTERRUPTED
-from harken.errors import Conflict, Locked, NotFound
+from harken.errors import Conflict, Locked, ModelFailed, NotFound
 from support.stage import call, contents, lines, open_stage, say
 
 TREE = {
@@ -281,7 +281,7 @@ class TestCallsThatWereOpen:
             "Jack": [{"error": "out of order"}],
         }
         root, session = open_stage(tmp_path / "log", parts)
-        with session, pytest.raises(Exception, match="out of order"):
+        with session, pytest.raises(ModelFailed, match="out of order"):
             say(root, "make Jack")
 
         root, session = open_stage(tmp_path / "log", parts | {"Jack": ["hi"]})
@@ -293,7 +293,7 @@ class TestCallsThatWereOpen:
         parts = {"root": [call("task", name="Jack", prompt="hello"), "new turn"], "Jack": [{"error": "x"}]}
         root, session = open_stage(tmp_path / "log", parts)
         with session:
-            with pytest.raises(Exception, match="x"):
+            with pytest.raises(ModelFailed, match="did not answer for Jack: x"):
                 say(root, "make Jack")
             root.stop()
 

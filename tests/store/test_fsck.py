@@ -174,7 +174,7 @@ def test_a_file_that_is_not_a_store_is_refused(tmp_path):
         open_store(tmp_path / "a")
     with contextlib.closing(sqlite3.connect(tmp_path / "b")) as other:
         other.execute("CREATE TABLE x (y)")
-    with pytest.raises(Exception, match="not a store of Harken"):
+    with pytest.raises(BadRequest, match="not a store of Harken"):
         open_store(tmp_path / "b")
 
 

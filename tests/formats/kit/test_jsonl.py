@@ -29,6 +29,7 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.text(max_size=6), VALUES, max_size=4)
+BYTES = st.binary(max_size=40) | st.text(alphabet='{}[]",:\\a1 \t\n', max_size=30).map(str.encode)
 
 
 def nested(depth: int, text: str = "") -> bytes:
@@ -57,10 +58,15 @@ class TestTheGrammar:
         assert value == parse(text) == parse_slowly(text)
 
     @FEW
-    @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:\\a1 \t\n', max_size=30).map(str.encode))
-    def test_any_bytes_at_all_are_read_or_refused_and_none_is_lost(self, line: bytes) -> None:
+    @given(st.lists(OBJECTS, max_size=3), BYTES)
+    def test_any_bytes_at_all_are_read_or_refused_and_none_is_lost(
+        self, before: list[dict[str, Any]], other: bytes
+    ) -> None:
+        line = b" ".join([*(json.dumps(value).encode() for value in before), other])
+
         objects, rest = jsonl.take_apart(line, 0, len(line))
 
+        assert before == [value for value, _, _ in objects][: len(before)]
         assert all(isinstance(value, dict) for value, _, _ in objects)
         assert [line[start:end] for _, start, end in objects] == [
             line[start:end] for value, start, end in objects if parse(line[start:end]) == value or "NaN" in str(value)
