@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
-from weakref import WeakValueDictionary
 
-from harken.capture.bodies import HeardBody, decoded, hear, read_body, sent_events
-from harken.capture.exchange import Capture, CapturedRequest, Exchange, never_raising
+from harken.capture.bodies import sent_events
+from harken.capture.clients import ClientCall, ClientCalls
+from harken.capture.exchange import Capture, Exchange, never_raising
 from harken.formats.kit.jsonl import NotJson, Record, parse, parse_document
 
 from .replies import ReadReply, read_chat, read_response, unreadable
@@ -25,118 +24,70 @@ UNFINISHED = ("queued", "in_progress")
 """How a response that is made in the background stands until it is asked for again."""
 
 
-class OpenAICalls:
+class OpenAICalls(ClientCalls):
     """The calls of one client, and of its copies, into one session."""
 
     def __init__(self, capture: Capture) -> None:
-        self.capture = capture
-        self.open: WeakValueDictionary[OpenAICall, HeardBody] = WeakValueDictionary()
-        """Calls whose body the host is still reading, or has dropped."""
         self.waiting: dict[str, OpenAICall] = {}
         """Calls whose response is made in the background, by its id."""
-        self.late: deque[tuple[OpenAICall, bytes, BaseException | None]] = deque()
-        """Bodies that ended where nothing could be logged."""
-        capture.session.before_close(self.close)
+        super().__init__(capture)
 
     @never_raising
-    def begin(self, options: Any) -> OpenAICall | None:
+    def begin(self, options: Any) -> ClientCall | None:
         """Log a request that is about to be sent; None for one that is no conversation."""
         self.tell_late()
         path = str(options.url).partition("?")[0].rstrip("/")
         method = str(options.method).lower()
         if (named := _ONE_RESPONSE.search(path)) and (first := self.waiting.get(named[1])):
-            return OpenAICall(self, RESPONSES, first.exchange, asked_again=True)
+            return ResponseAskedAgain(self, options, RESPONSES, first.exchange)
         api = next((api for api in (CHAT, COMPACT, RESPONSES) if method == "post" and path.endswith(api)), None)
         body = {**_mapping(options.json_data), **_mapping(options.extra_json)} if api else {}
         if not api or not body:
             return None
         request = (chat_request if api == CHAT else responses_request)(body)
-        self._end_abandoned(request)
+        self.end_abandoned(request.messages, request.follows)
         exchange = self.capture.request(request)
-        return OpenAICall(self, api, exchange, given=request.messages) if exchange is not None else None
-
-    def _end_abandoned(self, request: CapturedRequest) -> None:
-        """A host that stopped reading a reply and goes on behind it will not read on: what came of it is told now."""
-        for call, body in list(self.open.items()):
-            count = len(call.given)
-            behind = len(request.messages) > count and call.given == request.messages[:count]
-            if behind or (request.follows and body.has(request.follows.encode())):
-                body.end()
-
-    @never_raising
-    def tell_late(self) -> None:
-        """Tell of the bodies that ended where nothing could be logged."""
-        while self.late:
-            call, body, problem = self.late.popleft()
-            call.tell(body, problem)
+        return OpenAICall(self, options, api, exchange, given=request.messages) if exchange is not None else None
 
     @never_raising
     def close(self) -> None:
         """The session is about to be closed: what came until now is all."""
-        for body in list(self.open.values()):
-            body.end()
-        self.tell_late()
+        super().close()
         for call in list(self.waiting.values()):
             call.give_up()
 
 
-class OpenAICall:
+class OpenAICall(ClientCall):
     """One call, from the request to the end of its reply."""
 
+    calls: OpenAICalls
+    exchange: Exchange
+
     def __init__(
-        self, calls: OpenAICalls, api: str, exchange: Exchange, *, given: Any = (), asked_again: bool = False
+        self, calls: OpenAICalls, options: Any, api: str, exchange: Exchange, *, given: Sequence[Any] = ()
     ) -> None:
-        self.calls = calls
-        self.capture = calls.capture
+        super().__init__(calls, options)
         self.api = api
         self.exchange = exchange
         self.given = given
-        self._asked_again = asked_again
-        """Whether it asks for a response that is made in the background."""
-        self._response: Any = None
         self._unfinished: ReadReply | None = None
 
-    def sending(self, request: Any) -> None:
-        """An attempt goes out: the call was logged when it began, and the reply says how many there were."""
+    def send(self, request: Any) -> Exchange:
+        """The request was logged when the call began, as the host gave it."""
+        return self.exchange
 
-    @never_raising
-    def failed(self, problem: BaseException) -> None:
-        """No reply came; a response that is made in the background may be asked for once more."""
-        if not self._asked_again:
-            status = getattr(problem, "status_code", None)
-            about = {"status": status, "request_id": getattr(problem, "request_id", None)}
-            request = getattr(problem, "request", None)
-            self.exchange.failed(problem, {**about, "body": getattr(problem, "body", None), **_attempts(request)})
+    def about(self, problem: BaseException) -> dict[str, Any]:
+        """What is known of a failure."""
+        said = {"status": "status_code", "request_id": "request_id", "body": "body"}
+        return {key: getattr(problem, name, None) for key, name in said.items()}
 
-    @never_raising
-    def heard(self, response: Any) -> None:
-        """A response came; its body is read already, or will be by the host."""
-        if (body := read_body(response)) is not None:
-            self._response = response
-            self.tell(body, None)
-            return
-        # Without its stream: that holds what holds this, and a stream that is dropped must be gone at once.
-        self._response = type(response)(response.status_code, headers=response.headers, request=response.request)
-        if (heard := hear(response, self._ended)) is not None:
-            self.calls.open[self] = heard
-
-    def _ended(self, body: bytes, problem: BaseException | None) -> None:
-        self.calls.open.pop(self, None)
-        body = decoded(self._response, body)
-        # A stream that is thrown away ends wherever its memory is taken back, also in the middle of a write to the log.
-        if self.capture.session.lock._is_owned():  # type: ignore[attr-defined]
-            self.calls.late.append((self, body, problem))
-        else:
-            self.tell(body, problem)
-
-    @never_raising
-    def tell(self, body: bytes, problem: BaseException | None) -> None:
-        """Tell the exchange what came."""
-        reply = self._read(body)
+    def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
+        """Log what came of the reply; a response that is made in the background is waited for."""
+        reply = self._read(response, body)
         if problem is not None:
             reply.metadata["error"] = f"{type(problem).__name__}: {problem}".removesuffix(": ")
-        request_id = self._response.headers.get("x-request-id") or self._response.headers.get("apim-request-id")
-        reply.metadata |= {"request_id": request_id, **_attempts(self._response.request)}
+        request_id = response.headers.get("x-request-id") or response.headers.get("apim-request-id")
+        reply.metadata |= {"request_id": request_id, "attempts": self.attempts if self.attempts > 1 else None}
         if reply.usage is not None:
             reply.usage = reply.usage.replace(request_id=request_id or "")
         if reply.metadata.get("status") in UNFINISHED and not reply.metadata.get("partial"):
@@ -168,13 +119,13 @@ class OpenAICall:
             self._unfinished.metadata["partial"] = True
             self._log(self._unfinished)
 
-    def _read(self, body: bytes) -> ReadReply:
-        reply = self._joined(body)
+    def _read(self, response: Any, body: bytes) -> ReadReply:
+        reply = self._joined(response, body)
         if reply is None:
             return unreadable(body)
         return read_chat(reply) if self.api == CHAT else read_response(reply)
 
-    def _joined(self, body: bytes) -> WholeReply | None:
+    def _joined(self, response: Any, body: bytes) -> WholeReply | None:
         """The reply in one piece, whether it came so or not; None where it is nothing of the API."""
         if body.lstrip()[:1] == b"{":
             try:
@@ -182,7 +133,7 @@ class OpenAICall:
             except NotJson:
                 return WholeReply({}, whole=False)
             return WholeReply(value, whole=True)
-        kind = self._response.headers.get("content-type", "")
+        kind = response.headers.get("content-type", "")
         if body and not kind.startswith("text/event-stream") and b"data:" not in body[:10_000]:
             return None
         data = list(sent_events(body))
@@ -192,10 +143,12 @@ class OpenAICall:
         return join_events(events)
 
 
-def _attempts(request: Any) -> dict[str, int]:
-    """How often it was tried, where it was more than once: the SDK says it in a header of the request."""
-    tried = str(getattr(request, "headers", {}).get("x-stainless-retry-count", ""))
-    return {"attempts": int(tried) + 1} if tried.isdigit() and tried != "0" else {}
+class ResponseAskedAgain(OpenAICall):
+    """A response that is made in the background is asked for, or cancelled."""
+
+    @never_raising
+    def failed(self, problem: BaseException) -> None:
+        """It may be asked for once more."""
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
