@@ -201,12 +201,15 @@ def test_what_nobody_asks_for_keeps_nobody_waiting(tmp_path: Path, monkeypatch: 
 
 def test_interrupting_an_import_leaves_no_worker_behind(files: Path) -> None:
     pool = WorkerPool(NAMES, 2)
-    for path in sorted(files.glob("s*.jsonl")):
+    paths = sorted(files.glob("s*.jsonl"))
+    for path in paths:
         pool.submit(path, None)
+    next(iter(pool.read(paths[0], None) or ()))  # threads start the workers: now one of them is at work
     processes = list(pool._processes)
 
     pool.close()
 
+    assert processes
     assert all(process.poll() is not None for process in processes)
     assert not pool._processes
 
