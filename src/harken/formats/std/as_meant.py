@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .copies import without_copies
 from .document import Json
+from .flat_calls import with_own_calls
 from .listed_twice import with_owners
 from .meant_agents import with_meant_agents, with_names_as_ids
 from .meant_statuses import with_meant_statuses
@@ -18,7 +19,7 @@ _TYPES = (*MESSAGE_TYPES, *ADDED_MESSAGE_TYPES)
 def as_meant(data: Json) -> Json:
     """The document as it is meant; itself where it says that word for word."""
     data = with_meant_tasks(with_names_as_ids(_with_known_types(without_copies(data))))
-    return with_owners(with_meant_agents(with_meant_statuses(data)))
+    return with_owners(with_own_calls(with_meant_agents(with_meant_statuses(data))))
 
 
 def known_type(value: object) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.flat_calls import flat_calls, owner_of
 from harken.formats.std.json_text import compact
 from harken.formats.std.parts import (
     MESSAGE_LISTS,
@@ -47,6 +48,7 @@ def lift_nested(doc: Mending) -> bool:
             _lift_from_call(doc, subs, call, f"sub_sessions[{place}].tool_calls[{at}]", own)
         for key in [key for key in sub if plain_key(key) in _INSIDE]:
             _lift(doc, subs, sub, key, f"sub_sessions[{place}]", {"parent_session_id": own})
+    _give_calls(doc)
     lift_messages(doc)
     return len(doc.changes) > before
 
@@ -73,6 +75,18 @@ def _join_attempts(doc: Mending, part: Json, path: str) -> None:
         names, more = ", ".join(map(shown, renamed[:9])), " …" if len(renamed) > 9 else ""
         said = f"calls of an earlier one of `{key}` have the same ids: a number is behind these ({names}{more})"
         doc.tell("duplicate-id", f"{path}tool_calls", said, derived=True)
+
+
+def _give_calls(doc: Mending) -> None:
+    """Calls of sub-agents that stand among the main ones alone come to their sub-sessions, too."""
+    for place, its in flat_calls(doc.data).items():
+        calls, sub = doc.data["tool_calls"], doc.data["sub_sessions"][place]
+        sub["tool_calls"] = [deepcopy(calls[at]) for at in its]
+        for at in its:
+            calls[at]["x_harken_owner"] = owner_of(sub)
+        said = f"`tool_calls` has what stands among the main calls and is said to be its own ({len(its)})"
+        said += "; it stays there, too, marked `x_harken_owner`"
+        doc.tell("missing-field", f"sub_sessions[{place}].tool_calls", said, derived=True)
 
 
 def _take_other_name(doc: Mending, name: str, others: Container[str], is_one: Callable[[object], bool]) -> None:
