@@ -251,6 +251,22 @@ def test_a_document_that_was_cut_off_keeps_its_name(repo: Repo, folder: Path) ->
     assert [SINGLE] == [row.session for row in repo.store.sessions()]
 
 
+def test_several_documents_in_one_file_are_not_made_one_session(repo: Repo, folder: Path) -> None:
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in (single(), multi()))
+    path = folder / "sessions.jsonl"
+    path.write_bytes(lines)
+    (outcome,) = take(repo, path)
+    assert ("failed", True) == (outcome.status, "2 session documents in one file" in outcome.error)
+
+    kept = put(folder, single())
+    take(repo, kept)
+    before = repo.materialize(SINGLE).bytes
+    kept.write_bytes(kept.read_bytes() + b"\n" + lines)
+    assert ["failed"] == [outcome.status for outcome in take(repo, kept)]
+    assert before == repo.materialize(SINGLE).bytes
+    assert [SINGLE] == [row.session for row in repo.store.sessions()]
+
+
 def test_a_document_that_comes_to_the_other_standard_stays_the_same_session(repo: Repo, folder: Path) -> None:
     alone = {key: value for key, value in multi().items() if key not in ("collaboration", "sub_sessions", "messages")}
     outcomes = [take(repo, put(folder, document, "x"))[0] for document in (alone, multi())]

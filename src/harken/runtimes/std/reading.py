@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harken.errors import BadRecord
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.formats.std.importing.claiming import CLAIMED_BY, claim_of
 from harken.formats.std.naming import RECORDED, SUFFIX
 from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
+from harken.runtimes.files import Unfit
 
 if TYPE_CHECKING:
     from harken.formats.std.document import Kind
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 def _scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
     from harken.formats.std.importing.scan import scan
 
-    return scan(data, state, runtime=runtime)
+    try:
+        return scan(data, state, runtime=runtime)
+    except BadRecord as problem:
+        raise Unfit(str(problem), hint=problem.hint) from None
 
 
 def _side_chains(data: bytes) -> Mapping[str, bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from harken import ids
+from harken.errors import BadRecord
 from harken.events import Event, Output
 from harken.events.base import clean, excerpt
 from harken.events.records import by_record
@@ -22,8 +23,12 @@ from .to_events import ChainReading, read_once
 
 
 def scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
-    """The facts of a document, or of the lines of an agent's chain."""
+    """The facts of a document, or of the lines of an agent's chain; refuses several documents, one behind the other:
+    each is a session, and together they would be one that nobody had."""
     found, events = read_once(data)
+    documents = [one for one in found if isinstance(one, DocumentReading)]
+    if len(documents) > 1:
+        raise BadRecord(f"{len(documents)} session documents in one file", hint="write each to a file of its own")
     tally = Tally.of(events)
     delta = Delta(start=0, end=len(data), closed=False, time=tally.ended, messages=tally.messages)
     records = list(by_record(events))
@@ -35,8 +40,7 @@ def scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
         tally=tally,
         deltas=(msgspec.structs.replace(delta, records=len(records)),) if data else (),
     )
-    documents = [one for one in found if isinstance(one, DocumentReading)]
-    if len(documents) == 1:
+    if documents:
         return _with_document(facts, documents[0], events)
     titles = (one.title for one in found if isinstance(one, ChainReading))
     return msgspec.structs.replace(facts, title=excerpt(clean(next(titles, ""))))
