@@ -62,6 +62,10 @@ class OpenCodeDatabase:
     def now(self) -> int:
         return START + self._number
 
+    def wait(self, milliseconds: int) -> None:
+        """Time goes by."""
+        self._number += milliseconds
+
     def log(self, session: str, kind: str, **data: Any) -> None:
         """One more line of the log."""
         [(seq,)] = self.execute("SELECT coalesce(max(seq), -1) + 1 FROM event WHERE aggregate_id = ?", session)

@@ -80,6 +80,7 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
     made_up = remembered is not None and remembered.tier not in KEEP_NAMES
+    own_before = _names_before(store, row) if made_up else frozenset()
     makers = _Makers(store, row, above | {row.session}, written=remembered is not None)
     for tip in dict.fromkeys((whole_session(store, row).stand, *row.older)):
         version = _Version(store, row, tip)
@@ -98,7 +99,7 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
             shared = version.shared(name)
             maker = makers.of(record, shared, carried=carried) if name.startswith("@") and shared else ""
             if events:
-                known_as = _after(shared, maker) if made_up or not carried else ""
+                known_as = _after(shared, maker) if not carried or (made_up and shared not in own_before) else ""
                 events = [_signed(event, maker) for event in events] if maker and not carried else events
                 agent = agent_of(record)
                 told.append((SessionRecord(events=events, name=known_as, carried=carried, agent=agent), shared, maker))
@@ -169,6 +170,45 @@ class _Makers:
         if source is None or source.session in self._above:
             return None
         return {shared: maker for _, shared, maker in _told(self._store, source, self._above) if shared}
+
+
+def _names_before(store: Store, row: SessionRow) -> frozenset[str]:
+    """What a session that Harken wrote goes on from said itself, near or far, as copies of it are called in the format
+    of the session. Told only where records are called after when they were said (`Format.dates_names`): there a record
+    that comes back by way of another program has its old name again, and does not say that whoever has that copied
+    it."""
+    names: set[str] = set()
+    seen = {row.session}
+    format = _format_of(row, LOG)
+    before = _continued(store, row) if format.dates_names else None
+    while before is not None and before.session not in seen:
+        seen.add(before.session)
+        if _format_of(before, LOG).shared_as("@") == format.shared_as("@"):
+            names |= _own_names(store, before)
+        before = _continued(store, before)
+    return frozenset(names)
+
+
+def _continued(store: Store, row: SessionRow) -> SessionRow | None:
+    """The session that this one goes on from, as far as it is in the store."""
+    remembered = find_remembered(store, row)
+    if remembered is not None:
+        return store.find_session(_session_of(remembered.source))
+    root = store.walk(row.tip)[-1].id if row.tip else ""
+    commit = store.get_commit(root).forked_from if root else ""
+    return store.find_session(_session_of(store.get_commit(commit).session_id)) if commit else None
+
+
+def _own_names(store: Store, row: SessionRow) -> set[str]:
+    """What the records are called that were made in this session."""
+    remembered = find_remembered(store, row)
+    written = _written(store, row, remembered) if remembered else Beginning()
+    names: set[str] = set()
+    for tip in dict.fromkeys((whole_session(store, row).stand, *row.older)):
+        version = _Version(store, row, tip)
+        made = dict.fromkeys(event.message_id for event in version.events)
+        names |= {version.shared(name) for place, name in enumerate(made) if not written.has(name, place)}
+    return names - {""}
 
 
 def _after(shared: str, maker: str) -> str:

@@ -155,6 +155,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """From a record's name to what its copies in other sessions are called too; left out where names mean one alone."""
     named_reader: Callable[[bytes], tuple[list[Event], Callable[[str], str]]] | None = None
     """`reader` and `shared_names` in one, where to name records is to read them. Not together with `delta_reader`."""
+    dates_names: bool = False
+    """Whether copies are known by when they were said: a record that comes back by way of another program, which keeps
+    the time, has its old name again there."""
     names_as: str = ""
     """The format in which a program goes on with a file of this one, under the same names; empty where none does."""
     unnamed_names: Callable[[bytes], Callable[[str], str]] | None = None

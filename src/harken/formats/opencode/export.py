@@ -274,6 +274,7 @@ FORMAT = Format(
     shared_by=("kilo", "opencode-export"),
     notices=NOTICES,
     shared_names=shared_names,
+    dates_names=True,
     names_as="opencode-rows-v1",
     places=lambda data: len(messages_of(data)),
 )

@@ -153,5 +153,6 @@ FORMAT = Format(
     shared_by=("kilo",),
     notices=NOTICES,
     shared_names=shared_names,
+    dates_names=True,
     named_reader=read_named,
 )
