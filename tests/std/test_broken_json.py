@@ -241,7 +241,38 @@ TOKENS = [
 ]
 
 
-@given(st.lists(st.sampled_from(TOKENS), max_size=20).map("".join) | st.binary(max_size=30))
+SOUND = '{"a": [1, "b"], "c": {"d": true, "e": "f"}}'
+FLAWS = [
+    ('"b"', "'b'"),
+    ("true", "True"),
+    ("1", "1 // one\n"),
+    ("1", "1 /* one */"),
+    ("}}", ",}}"),
+    ("]", ",]"),
+    ('f"', 'f\n"'),
+    ('f"', 'f" g"'),
+    ('{"a"', '\ufeff{"a"'),
+    ('"c"', "c"),
+    ("}}", "}"),
+    (",", ""),
+]
+
+
+def broken(flaws: list[tuple[str, str]]) -> str:
+    """Sound JSON with flaws as people and models make them; some can be mended, some cannot."""
+    text = SOUND
+    for sound, flawed in flaws:
+        text = text.replace(sound, flawed, 1)
+    return text
+
+
+@given(
+    st.lists(st.sampled_from(TOKENS), max_size=20).map("".join)
+    | st.binary(max_size=30)
+    | st.lists(st.sampled_from(FLAWS), min_size=1, max_size=3, unique=True).map(broken)
+)
+@example(broken(FLAWS[:2]))
+@example(broken(FLAWS[2:8]))
 def test_whatever_the_bytes_are_they_are_json_or_explained_and_mended_to_json(text: str | bytes) -> None:
     data = text if isinstance(text, bytes) else text.encode()
     finding, mended = explain(data), mend(data)
