@@ -79,6 +79,11 @@ def format_instant(instant: int) -> str:
     return f"{_hour(hours)}{rest // _MINUTE:02d}:{digits[:2]}.{digits[2:]}Z"
 
 
+def format_millis(instant: int) -> str:
+    """RFC 3339 in UTC with three digits, the form that most runtimes write."""
+    return format_instant(instant)[:-4] + "Z"
+
+
 def format_seconds(instant: int) -> str:
     """RFC 3339 in UTC in whole seconds, the form a commit's name is made from."""
     hours, rest = divmod(instant, _HOUR_LONG)
@@ -108,6 +113,14 @@ def parse_instant(text: object) -> int | None:
         if seconds.isascii() and seconds.isdigit() and seconds < "60" and (minute := _minute(text[:17])) is not None:
             return minute + int(seconds) * SECOND
     return _parse(text)
+
+
+def instant_of_seconds(value: object) -> int | None:
+    """The instant that a record tells in seconds since 1970; None for what is no such number."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 2**40:
+        return None
+    instant = int(value * SECOND)
+    return instant if in_calendar(instant) else None
 
 
 @lru_cache(maxsize=_MINUTES)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from harken.clock import (
     add_micros,
     format_instant,
+    format_millis,
     format_seconds,
     from_datetime,
     in_calendar,
+    instant_of_seconds,
     parse_instant,
     to_datetime,
 )
@@ -33,6 +35,27 @@ def test_whole_seconds_and_what_is_behind_them_are_the_instant(moment: object) -
 
     assert format_instant(instant) == add_micros(format_seconds(instant), instant)
     assert instant - instant % 1_000_000 == parse_instant(format_seconds(instant))
+
+
+@given(st.datetimes())
+def test_thousandths_are_cut_off_and_never_rounded(moment: object) -> None:
+    instant = from_datetime(moment)  # type: ignore[arg-type]
+
+    assert len("2026-02-22T10:30:00.000Z") == len(format_millis(instant))
+    assert instant - instant % 1000 == parse_instant(format_millis(instant))
+
+
+@pytest.mark.parametrize(
+    ("value", "instant"),
+    [
+        (1_771_756_200, 1_771_756_200_000_000),
+        (1.5, 1_500_000),
+        (-1, -1_000_000),
+        *((value, None) for value in (None, "1", True, [], float("nan"), float("inf"), 2**40, -(10**12))),
+    ],
+)
+def test_seconds_of_a_record_are_an_instant_or_unknown(value: object, instant: int | None) -> None:
+    assert instant == instant_of_seconds(value)
 
 
 @pytest.mark.parametrize(

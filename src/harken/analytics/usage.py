@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from harken.events import Metric, Tokens
-from harken.events.base import LARGEST_COUNT
+from harken.events.base import sum_of_known
 from harken.events.records import SessionRecord
 from harken.events.runs import AGENTS, SEVERAL, TOTAL
 from harken.events.tally import SYNTHETIC, RequestUsage, Tally, money
@@ -68,7 +68,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def cache_write(self) -> int | None:
         """What went into the cache, for however long."""
-        return _sum((self.cache_write_5m, self.cache_write_1h))
+        return sum_of_known((self.cache_write_5m, self.cache_write_1h))
 
     @property
     def tokens(self) -> Tokens:
@@ -99,10 +99,10 @@ def total_tokens(rows: Iterable[UsageRow]) -> Tokens:
     """The sum of what is known."""
     found = [row.tokens for row in rows]
     return Tokens(
-        input=_sum(one.input for one in found),
-        output=_sum(one.output for one in found),
-        cache_read=_sum(one.cache_read for one in found),
-        cache_write=_sum(one.cache_write for one in found),
+        input=sum_of_known(one.input for one in found),
+        output=sum_of_known(one.output for one in found),
+        cache_read=sum_of_known(one.cache_read for one in found),
+        cache_write=sum_of_known(one.cache_write for one in found),
     ).possible
 
 
@@ -234,8 +234,3 @@ def _api(key: str) -> str:
 
 def _plus(cost: float | None, more: Sequence[float]) -> float | None:
     return sum(more, cost or 0.0) if more or cost is not None else None
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return min(sum(known), LARGEST_COUNT) if known else None

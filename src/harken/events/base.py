@@ -278,6 +278,12 @@ def _plus(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)
 
 
+def sum_of_known(counts: Iterable[int | None]) -> int | None:
+    """Many counts at once, as `Tokens` are added up."""
+    known = [count for count in counts if count is not None]
+    return min(sum(known), LARGEST_COUNT) if known else None
+
+
 _SPEAKING = frozenset({"prompt", "response", "tool_call"})
 _SPOKEN = _SPEAKING | {"tool_result", "thinking"}
 

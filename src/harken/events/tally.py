@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .base import LARGEST_COUNT, Event, Tokens, clean, figure
+from .base import LARGEST_COUNT, Event, Tokens, clean, figure, sum_of_known
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .places import NOTHING, TOOL_RESULT, RecordSoFar, counted_as, place_of
@@ -380,16 +380,11 @@ def money(value: float | None) -> float | None:
 def _total(rows: Sequence[Tokens | RequestUsage]) -> Tokens:
     """The sum of what is known, in one go: sessions have thousands of requests."""
     return Tokens(
-        input=_sum([row.input for row in rows]),
-        output=_sum([row.output for row in rows]),
-        cache_read=_sum([row.cache_read for row in rows]),
-        cache_write=_sum([row.cache_write for row in rows]),
+        input=sum_of_known([row.input for row in rows]),
+        output=sum_of_known([row.output for row in rows]),
+        cache_read=sum_of_known([row.cache_read for row in rows]),
+        cache_write=sum_of_known([row.cache_write for row in rows]),
     )
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return min(sum(known), LARGEST_COUNT) if known else None
 
 
 def _plain(text: str) -> str:

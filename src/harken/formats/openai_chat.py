@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from harken.clock import SECOND, in_calendar
+from harken.clock import instant_of_seconds
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output
 from harken.events.base import clean, figure
@@ -60,7 +60,7 @@ def events_in(value: Record) -> Iterator[Event]:
     for number, message in enumerate(given):
         yield from _placed(message_events(message, model), number)
     if choices := _choices(value):
-        time, api_id = _time(value.get("created")), _text(value, "id")
+        time, api_id = instant_of_seconds(value.get("created")), _text(value, "id")
         yield from _placed(_answer(choices, model), len(given), time, api_id)
         yield from _usage(value, choices[0], {"time": time, "api_id": api_id})
 
@@ -96,13 +96,6 @@ def _chosen(choices: list[Any]) -> Any:
 def _text(value: Record, key: str) -> str:
     found = value.get(key)
     return clean(found) if isinstance(found, str) else ""
-
-
-def _time(value: object) -> int | None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 2**40:
-        return None
-    instant = int(value * SECOND)
-    return instant if in_calendar(instant) else None
 
 
 def _usage(value: Record, choice: Any, fields: dict[str, Any]) -> Iterator[Event]:

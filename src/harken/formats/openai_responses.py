@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from harken.clock import SECOND, in_calendar
+from harken.clock import instant_of_seconds
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output, System
 from harken.events.base import figure
@@ -101,7 +101,7 @@ def events_in(value: Record) -> Iterator[Event]:
     """What a request or a response says."""
     speaker = Speaker()
     speaker.model = text_of(value.get("model"))
-    time = _time(value.get("created_at"))
+    time = instant_of_seconds(value.get("created_at"))
     if instructions := text_of(value.get("instructions")):
         yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
     for number, item in enumerate(_items(value)):
@@ -142,13 +142,6 @@ def _usage(value: Record, time: int | None) -> Iterator[Event]:
         cache_read_tokens=cached,
         reasoning_tokens=figure(more.get("reasoning_tokens")) if isinstance(more, dict) else None,
     )
-
-
-def _time(value: object) -> int | None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 2**40:
-        return None
-    instant = int(value * SECOND)
-    return instant if in_calendar(instant) else None
 
 
 _REQUEST = frozenset(

@@ -19,7 +19,7 @@ from harken.analytics.activity import Peak, peak
 from harken.analytics.prices import MICRO, PriceList, micros
 from harken.context.chains import in_project
 from harken.events import Tokens
-from harken.events.base import LARGEST_COUNT
+from harken.events.base import sum_of_known
 from harken.events.tally import NO_TOKENS
 
 from . import totals
@@ -282,7 +282,7 @@ class Spent:
             sessions, said = {one.session}, [one.said] if one.said is not None else []
         else:
             numbers, _, _, _, counts, *tokens, costs, known, _, _, told = zip(*parts, strict=True)
-            used = [_sum_of_known(column) for column in tokens]
+            used = [sum_of_known(column) for column in tokens]
             requests, cost, priced = sum(counts), sum(costs), sum(known)
             sessions, said = set(numbers), [one for one in told if one is not None]
         given, output, read, written = used
@@ -378,12 +378,6 @@ def _hour(instant: int, ahead: int | None) -> tuple[int, int] | None:
         return clock.local_hour(instant)
     day, rest = divmod(instant + ahead, DAY)
     return (day + 3) % 7, rest // (DAY // 24)  # 1970 began on a Thursday
-
-
-def _sum_of_known(counts: Sequence[int | None]) -> int | None:
-    """As `Tokens` are added up."""
-    known = [count for count in counts if count is not None]
-    return min(sum(known), LARGEST_COUNT) if known else None
 
 
 def _rank(name: str, spending: Spending) -> tuple[object, ...]:

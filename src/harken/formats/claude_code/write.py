@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harken.clock import to_datetime
+from harken.clock import format_millis
 from harken.events import Event, Response
 from harken.events.messages import SHOWN
 from harken.formats.base import Written
@@ -119,10 +119,9 @@ class _Writer:
 
     def _line(self, kind: str, message: Record, marks: Record) -> str:
         uuid = _uuid((self._parent or "").encode(), str(len(self.lines)).encode(), encode(message))
-        stamp = to_datetime(self._time).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3].rjust(23, "0") + "Z"
         record: Record = {"parentUuid": self._parent, "isSidechain": False, "userType": "external", "cwd": HERE}
         record |= {"sessionId": self._session, "version": VERSION, "gitBranch": "", "type": kind, "message": message}
-        record |= {"uuid": uuid, "timestamp": stamp, **marks}
+        record |= {"uuid": uuid, "timestamp": format_millis(self._time), **marks}
         self.lines.append(encode(record) + b"\n")
         self._parent = uuid
         return uuid

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harken import ids
-from harken.clock import format_instant, parse_instant
+from harken.clock import format_millis, parse_instant
 from harken.events import Event
 from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
@@ -77,19 +77,15 @@ def thread_id(content: bytes, time: int) -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
 
 
-def _stamp(time: int) -> str:
-    return format_instant(time)[:-4] + "Z"
-
-
 def line_of(time: int, kind: str, payload: Record) -> bytes:
-    return encode({"timestamp": _stamp(time), "type": kind, "payload": payload}) + b"\n"
+    return encode({"timestamp": format_millis(time), "type": kind, "payload": payload}) + b"\n"
 
 
 def new_meta(session_id: str, cwd: str, time: int, provider: str = "") -> Record:
     return {
         "id": session_id,
         "session_id": session_id,
-        "timestamp": _stamp(time),
+        "timestamp": format_millis(time),
         "cwd": cwd,
         "originator": ORIGINATOR,
         "cli_version": CLI_VERSION,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken import ids
-from harken.clock import format_instant
+from harken.clock import format_millis
 from harken.events import Event, Response
 from harken.formats.base import Loss, Written
 from harken.formats.kit.anthropic_writing import Said, arrange
@@ -65,7 +65,7 @@ class _CopilotWriter:
         self._assets: set[str] = set()
         session = _uuid(b"session", encode([said.blocks for said in messages[:1]]))
         begun = {"sessionId": session, "version": 1, "producer": PRODUCER, "copilotVersion": VERSION}
-        self._line(START, begun | {"startTime": _stamp(time), "context": {"cwd": "/"}})
+        self._line(START, begun | {"startTime": format_millis(time), "context": {"cwd": "/"}})
         for said in messages:
             self._pass(said.events[:1])
             if said.role == "user":
@@ -130,7 +130,7 @@ class _CopilotWriter:
 
     def _line(self, kind: str, data: Record) -> None:
         name = _uuid(kind.encode(), encode([self._parent, data, len(self.lines)]))
-        record: dict[str, Any] = {"type": kind, "data": data, "id": name, "timestamp": _stamp(self._time)}
+        record: dict[str, Any] = {"type": kind, "data": data, "id": name, "timestamp": format_millis(self._time)}
         self.lines.append(encode(record | {"parentId": self._parent}) + b"\n")
         self._parent = name
 
@@ -142,7 +142,7 @@ def rewrite(data: bytes, *, session_id: str, cwd: str, time: int) -> bytes:
     names before it, where that one is left out; lines of a sub-agent become the session's own."""
     old = next((content_of(line.record) for line in iter_lines(data) if line.record and _begins(line.record)), {})
     begun = {**old, "sessionId": session_id, "version": 1, "producer": PRODUCER}
-    begun |= {"copilotVersion": old.get("copilotVersion", VERSION), "startTime": _stamp(time)}
+    begun |= {"copilotVersion": old.get("copilotVersion", VERSION), "startTime": format_millis(time)}
     begun["context"] = {"cwd": cwd}
     first = _uuid(b"start", session_id.encode())
     out = [_encoded(START, begun, first, time)]
@@ -176,7 +176,7 @@ def _begins(record: Record) -> bool:
 
 
 def _encoded(kind: str, data: Record, name: str, time: int) -> bytes:
-    return encode({"type": kind, "data": data, "id": name, "timestamp": _stamp(time), "parentId": None}) + b"\n"
+    return encode({"type": kind, "data": data, "id": name, "timestamp": format_millis(time), "parentId": None}) + b"\n"
 
 
 def _take_caption(texts: list[str]) -> Record:
@@ -194,10 +194,6 @@ def _decoded_size(data: str) -> int:
         return len(base64.b64decode(data, validate=False))
     except (binascii.Error, ValueError):
         return 0
-
-
-def _stamp(time: int) -> str:
-    return format_instant(time)[:-4] + "Z"
 
 
 def _uuid(kind: bytes, content: bytes) -> str:

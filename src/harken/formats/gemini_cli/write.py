@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harken import ids
-from harken.clock import format_instant
+from harken.clock import format_millis
 from harken.events import Event, Image, Response
 from harken.formats.base import Loss, Written
 from harken.formats.kit.anthropic import Block
@@ -67,12 +67,8 @@ def write_session(events: Sequence[Event], *, session_id: str, project: str, tim
 
 def header(session_id: str, project: str, time: int) -> Record:
     """The first line of a session."""
-    stamp = _stamp(time)
+    stamp = format_millis(time)
     return {"sessionId": session_id, "projectHash": project, "startTime": stamp, "lastUpdated": stamp, "kind": "main"}
-
-
-def _stamp(time: int) -> str:
-    return format_instant(time)[:-4] + "Z"
 
 
 def _file(messages: list[Record], first: Record) -> bytes:
@@ -85,7 +81,7 @@ def _messages(events: Sequence[Event], time: int) -> tuple[list[Record], tuple[L
     for number, said in enumerate(turns.messages):
         time = next((event.time for event in said.events if event.time is not None), time)
         # Ids are names within the file: those of other programs may be those of several records.
-        message: Record = {"id": f"m{number + 1:06d}", "timestamp": _stamp(time)}
+        message: Record = {"id": f"m{number + 1:06d}", "timestamp": format_millis(time)}
         message |= _asked(said) if said.role == "user" else _answered(said)
         found.append(message)
     return found, turns.losses
@@ -153,7 +149,7 @@ def rewrite(data: bytes, *, session_id: str, project: str, time: int) -> bytes:
     """The file as the beginning of another session, for the program to go on with: a new header, the messages and lists
     as they are, and last the time, by which the program tells whether a session is too old to be kept."""
     lines = [encode(header(session_id, project, time)) + b"\n", *_moved(data)]
-    lines.append(encode({"$set": {"lastUpdated": _stamp(time)}}) + b"\n")
+    lines.append(encode({"$set": {"lastUpdated": format_millis(time)}}) + b"\n")
     return b"".join(lines)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harken.clock import to_datetime
+from harken.clock import format_millis
 from harken.events import Event, Image, Response
 from harken.events.messages import SHOWN
 from harken.formats.base import Written
@@ -90,12 +90,7 @@ def write_session(
 
 def new_header(session_id: str, cwd: str, time: int) -> Record:
     """The first line of a session."""
-    return {"type": SESSION, "version": VERSION, "id": session_id, "timestamp": stamp_of(time), "cwd": cwd}
-
-
-def stamp_of(time: int) -> str:
-    """An instant as the program writes it."""
-    return to_datetime(time).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3].rjust(23, "0") + "Z"
+    return {"type": SESSION, "version": VERSION, "id": session_id, "timestamp": format_millis(time), "cwd": cwd}
 
 
 def line_of(record: Record) -> bytes:
@@ -148,7 +143,7 @@ class _PiWriter:
 
     def entry(self, kind: Record, about: Record) -> None:
         name = entry_id(self._ids, (self._parent or "").encode(), str(len(self.lines)).encode(), encode(about))
-        record = {**kind, "id": name, "parentId": self._parent, "timestamp": stamp_of(self._time), **about}
+        record = {**kind, "id": name, "parentId": self._parent, "timestamp": format_millis(self._time), **about}
         self.lines.append(line_of(record))
         self._parent = name
 
@@ -243,7 +238,7 @@ def _is_counted(usage: object) -> bool:
 
 def name_line(title: str, time: int) -> bytes:
     """The entry by which the program knows a session's name; `hang_name` says where it hangs."""
-    about = {"parentId": None, "timestamp": stamp_of(time), "name": " ".join(title.split())}
+    about = {"parentId": None, "timestamp": format_millis(time), "name": " ".join(title.split())}
     return line_of({"type": INFO, "id": artifact_id(title.encode(errors="replace"))[:8], **about})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from harken.clock import to_datetime
+from harken.clock import format_millis
 from harken.events import Event, Response
 from harken.events.messages import SHOWN
 from harken.formats.base import Written
@@ -77,15 +77,10 @@ class _QwenWriter:
         message = {"role": ROLES[kind], "parts": parts}
         uuid = _uuid((self._parent or "").encode(), str(len(self.lines)).encode(), encode(message))
         record: Record = {"uuid": uuid, "parentUuid": self._parent, "sessionId": self._session}
-        record |= {"timestamp": stamp(self._time), "type": kind, "provenance": PROVENANCE[kind], "cwd": HERE}
+        record |= {"timestamp": format_millis(self._time), "type": kind, "provenance": PROVENANCE[kind], "cwd": HERE}
         record |= {"version": VERSION, "message": message, **marks}
         self.lines.append(encode(record) + b"\n")
         self._parent = uuid
-
-
-def stamp(time: int) -> str:
-    """An instant as the program writes it."""
-    return to_datetime(time).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3].rjust(23, "0") + "Z"
 
 
 def _uuid(*parts: bytes) -> str:
@@ -97,7 +92,13 @@ def _uuid(*parts: bytes) -> str:
 def title_line(session_id: str, cwd: str, time: int, title: str) -> Record:
     """The record by which the program knows a session's name; `sign` gives it its place."""
     record: Record = {"uuid": _uuid(b"title", session_id.encode(), title.encode(errors="replace")), "parentUuid": None}
-    record |= {"sessionId": session_id, "timestamp": stamp(time), "type": SYSTEM, "provenance": SYSTEM, "cwd": cwd}
+    record |= {
+        "sessionId": session_id,
+        "timestamp": format_millis(time),
+        "type": SYSTEM,
+        "provenance": SYSTEM,
+        "cwd": cwd,
+    }
     payload = {"customTitle": title, "titleSource": "manual"}
     return record | {"version": VERSION, "subtype": "custom_title", "systemPayload": payload}
 

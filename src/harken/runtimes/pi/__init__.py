@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
+from harken.clock import format_millis
 from harken.errors import HarkenError
 from harken.events import Event
 from harken.formats import Written, pi
 from harken.formats.facts import ORIGIN, FileFacts, Origin
 from harken.formats.kit.claims import NO_CLAIM, Claim
-from harken.formats.pi.write import stamp_of
 from harken.ids import time_ordered_uuid
 from harken.runtimes.base import (
     Environment,
@@ -76,7 +76,7 @@ def slug(folder: Path) -> str:
 
 def _place(home: Path, cwd: Path, now: int) -> Place:
     session = time_ordered_uuid(now)
-    name = f"{re.sub('[:.]', '-', stamp_of(now))}_{session}.jsonl"
+    name = f"{re.sub('[:.]', '-', format_millis(now))}_{session}.jsonl"
     path = home / "sessions" / slug(cwd) / name
     return Place(
         session=session,
