@@ -10,7 +10,7 @@ import pytest
 
 from harken.formats.std.document import dumps, loads
 from harken.formats.std.repairing.repair import Repaired, repair
-from support.std_documents import multi
+from support.std_documents import multi, single
 
 Json = dict[str, Any]
 
@@ -151,3 +151,38 @@ def test_how_often_each_tool_was_used_may_stand_by_the_names_of_the_tools(said: 
     assert answer.is_valid
     made = loads(answer.data)["tool_calls"][1]["subagent_info"]["tools_breakdown"]
     assert [("Read", 3), ("Bash", 2)] == [(one["tool_name"], one["count"]) for one in made]
+
+
+def test_a_number_of_lines_that_is_a_text_is_a_number() -> None:
+    made = developed(changes={"files_created": [{"path": "a.py", "lines_added": "12"}]})
+
+    assert [{"path": "a.py", "lines_added": 12}] == made["changes"]["files_created"]
+
+
+@pytest.mark.parametrize(("status", "expected"), [("cancelled", "failed"), ("done", "success")])
+def test_a_task_call_without_an_output_went_as_its_sub_session_did(status: str, expected: str) -> None:
+    document = multi() | {"status": "aborted"}
+    document["sub_sessions"][0]["status"] = status
+    document["tool_calls"][1]["output"] = None
+
+    assert expected == loads(repair(dumps(document)).data)["tool_calls"][1]["output"]["status"]
+
+
+def test_the_last_call_of_a_session_that_failed_has_no_result() -> None:
+    document = single() | {"status": "aborted"}
+    for call in document["tool_calls"]:
+        call["output"] = None
+    answer = repair(dumps(document))
+
+    made = [call["output"] for call in loads(answer.data)["tool_calls"]]
+    assert [None, {"status": "failed"}] == made
+    assert ["tool_calls[0].output"] == [one.path for one in answer.findings if one.level == "error"]
+
+
+def test_levels_and_verdicts_in_other_languages_are_known() -> None:
+    document = multi()
+    document["sub_sessions"][0]["task"]["priority"] = "Hoch"
+    document["sub_sessions"][1]["output"]["verdict"] = "genehmigt"
+    made = loads(repair(dumps(document)).data)["sub_sessions"]
+
+    assert ("high", "approved") == (made[0]["task"]["priority"], made[1]["output"]["verdict"])

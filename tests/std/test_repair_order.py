@@ -9,6 +9,8 @@ from harken.formats.std.document import dumps, loads
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import Repaired, repair
+from harken.formats.std.summary import computed_summary
+from support.std_checks import errors_of, findings_of
 from support.std_documents import multi
 
 Json = dict[str, Any]
@@ -70,3 +72,31 @@ def test_an_import_and_export_has_messages_in_their_words_whatever_their_numbers
 
     assert said == [(one["message_id"], one["message_type"], one["payload"]) for one in made]
     assert any(isinstance(event, Prompt | PieceOfText) for event in events)
+
+
+def test_an_assignment_may_name_its_task_without_an_object_around_it() -> None:
+    document = multi()
+    document["messages"][0]["payload"] = {"task_id": document["messages"][1]["payload"]["task_id"]}
+
+    found = findings_of(document)
+
+    assert ["payload-field"] == [one.rule for one in found]
+    assert multi()["summary"]["tasks"] == computed_summary(document)["tasks"]
+    document["messages"].insert(1, {**document["messages"][0], "message_id": "again"})
+    for number, message in enumerate(document["messages"], 1):
+        message["sequence_number"] = number
+    assert [("repeated-assignment", "messages[1].payload.task_id")] == [
+        (one.rule, one.path) for one in errors_of(document)
+    ]
+
+
+def test_types_of_messages_in_other_words_are_those_of_the_standard() -> None:
+    document = multi()
+    for message, word in zip(
+        document["messages"], ("assign", "task_result", "Code Review Request", "reviewResponse"), strict=True
+    ):
+        message["message_type"] = word
+
+    made = loads(repair(dumps(document)).data)["messages"]
+
+    assert [one["message_type"] for one in multi()["messages"]] == [one["message_type"] for one in made]

@@ -540,6 +540,12 @@ def call_owners(data: Json, asked: Container[str] | None = None) -> dict[str, li
     return found
 
 
+def assigned_task(message: Json) -> str:
+    """The task that an assignment gives: the standard has its id in an object, and a program may leave that out."""
+    payload = inner(message, "payload")
+    return text(inner(payload, "task"), "task_id") or text(payload, "task_id")
+
+
 def requested_reviews(data: Json) -> set[str]:
     """The ids of reviews that a message asks for."""
     asked = (one for one in values(data.get("messages")) if one.get("message_type") == "review_request")

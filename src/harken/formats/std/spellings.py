@@ -59,6 +59,9 @@ OTHER_WORDS: dict[str, str] = {
     "approve_with_comments": "approved", "approved_with_suggestions": "approved",
     "通过": "approved", "已通过": "approved", "批准": "approved", "需要修改": "changes_requested",
     "需修改": "changes_requested", "要求修改": "changes_requested", "拒绝": "rejected", "驳回": "rejected",
+    "genehmigt": "approved", "freigegeben": "approved", "abgelehnt": "rejected", "zurückgewiesen": "rejected",
+    "aprobado": "approved", "rechazado": "rejected", "aprovado": "approved", "rejeitado": "rejected",
+    "approuvé": "approved", "rejeté": "rejected", "承認": "approved", "却下": "rejected", "要修正": "changes_requested",
     # patterns and modes
     "masterworker": "master_worker", "orchestrator_worker": "master_worker", "hierarchical": "master_worker",
     "p2p": "peer_to_peer", "peer": "peer_to_peer", "sequential": "pipeline", "sequence": "pipeline",
@@ -67,7 +70,9 @@ OTHER_WORDS: dict[str, str] = {
     # levels
     "normal": "medium", "mid": "medium", "urgent": "high", "critical": "high",
     "p0": "high", "p1": "high", "p2": "medium", "p3": "low",
-    "高": "high", "中": "medium", "低": "low",
+    "高": "high", "中": "medium", "低": "low", "hoch": "high", "mittel": "medium", "niedrig": "low", "gering": "low",
+    "alta": "high", "media": "medium", "baja": "low", "baixa": "low", "haute": "high", "élevée": "high",
+    "moyenne": "medium", "basse": "low", "faible": "low",
     # categories of calls, phases by whom, severities
     "taskmanagement": "task_management", "communication": "interaction", "execution_action": "action",
     "assistant": "agent", "ai": "agent", "llm": "agent", "user": "human", "automatic": "auto", "system": "auto",
@@ -75,7 +80,15 @@ OTHER_WORDS: dict[str, str] = {
     # messages
     "assignment": "task_assignment", "progress": "task_progress", "completion": "task_completion",
     "task_complete": "task_completion", "task_completed": "task_completion", "acknowledgement": "acknowledgment",
-    "ack": "acknowledgment",
+    "ack": "acknowledgment", "acknowledge": "acknowledgment", "acknowledged": "acknowledgment",
+    "assign": "task_assignment", "assign_task": "task_assignment", "task_assigned": "task_assignment",
+    "delegate": "task_assignment", "delegation": "task_assignment", "task_delegation": "task_assignment",
+    "handoff": "task_assignment", "status_report": "task_progress", "progress_update": "task_progress",
+    "progress_report": "task_progress", "task_update": "task_progress", "task_result": "task_completion",
+    "task_done": "task_completion", "request_review": "review_request", "code_review_request": "review_request",
+    "review_response": "review_result", "review_feedback": "review_result", "review_completed": "review_result",
+    "review_complete": "review_result", "review_completion": "review_result", "cancellation": "abort",
+    "question": "feedback", "clarification": "feedback", "guidance": "feedback", "correction": "feedback",
 }  # fmt: skip
 """Other words for values of closed lists; which of them may stand in a field is for its list to say."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from .document import Json, kind_of
 from .parts import (
     agents,
+    assigned_task,
     begun,
     inner,
     instant,
@@ -193,7 +194,7 @@ def task_counts(data: Json) -> Json:
     for message in values(data.get("messages")):
         payload = inner(message, "payload")
         if message.get("message_type") == "task_assignment":
-            told.setdefault(text(inner(payload, "task"), "task_id"), "")
+            told.setdefault(assigned_task(message), "")
         elif message.get("message_type") == "task_completion" and (name := text(payload, "task_id")) in told:
             told[name] = text(payload, "status") or "completed"
     ends = {**{name: end for name, end in told.items() if name and name not in reviews}, **ends}

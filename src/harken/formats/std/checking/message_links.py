@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harken.formats.std.document import Json
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.parts import inner, objects, requested_reviews, text, values
+from harken.formats.std.parts import assigned_task, inner, objects, requested_reviews, text, values
 
 from .links import listed_types, other_type
 from .rule_table import found
@@ -77,12 +77,9 @@ class TaskThreads:
         """The rule that a message breaks after those before it, the field of its payload, and a sentence."""
         kind, payload = message.get("message_type"), inner(message, "payload")
         review, task = text(payload, "review_id"), text(payload, "task_id")
-        if kind == "task_assignment" and (name := text(inner(payload, "task"), "task_id")) in self._assigned:
-            return (
-                "repeated-assignment",
-                "task.task_id",
-                f"{shown(name)} was assigned before, by {self._assigned[name]}",
-            )
+        if kind == "task_assignment" and (name := assigned_task(message)) in self._assigned:
+            key = "task.task_id" if text(inner(payload, "task"), "task_id") else "task_id"
+            return "repeated-assignment", key, f"{shown(name)} was assigned before, by {self._assigned[name]}"
         if kind == "task_completion" and task and task not in self._assigned:
             return "completion", "task_id", f"{shown(task)} is completed, but no message before it assigns it"
         if kind == "review_result" and (review or task) and not self._was_asked_for(review, task):
@@ -98,7 +95,7 @@ class TaskThreads:
     def take(self, message: Json, where: str) -> None:
         """Take in the next message; `where` is what it is called to people."""
         kind, payload = message.get("message_type"), inner(message, "payload")
-        if kind == "task_assignment" and (name := text(inner(payload, "task"), "task_id")):
+        if kind == "task_assignment" and (name := assigned_task(message)):
             self._assigned.setdefault(name, where)
         elif kind == "review_request":
             review = text(payload, "review_id")
@@ -112,7 +109,7 @@ def _tasks(data: Json) -> Iterator[DocumentFinding]:
     known |= {text(inner(sub, "task"), "task_id") for sub in values(data.get("sub_sessions"))}
     for message in values(data.get("messages")):
         if message.get("message_type") == "task_assignment":
-            known.add(text(inner(inner(message, "payload"), "task"), "task_id"))
+            known.add(assigned_task(message))
     for place, message in objects(data.get("messages")):
         kind, payload = text(message, "message_type"), inner(message, "payload")
         key = _TASK_OF.get(kind, "")

@@ -222,12 +222,16 @@ def output_status(spot: Spot) -> bool:
 
 
 def _outcome(spot: Spot, call: Json) -> str:
-    """How a call went that does not say so: by its error, by its exit code, else as the session that it is of went."""
-    if said := own_outcome(call):
+    """How a call went that does not say so: by its error, by its exit code, by the sub-session that it started, else as
+    the session that it is of went: one that failed was at its last call then."""
+    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    started = subs.get(text(call, "call_id"), {})
+    if said := own_outcome(call) or known_word(started.get("status"), _OUTCOMES):
         return said
     steps, data = path_steps(spot.path), spot.doc.data
     above = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
-    return "success" if known_word(above.get("status"), ("success",)) else ""
+    status, calls = known_word(above.get("status"), _OUTCOMES), values(above.get("tool_calls"))
+    return status if status == "success" or (status and calls[-1] is call) else ""
 
 
 def output_result(spot: Spot) -> bool:

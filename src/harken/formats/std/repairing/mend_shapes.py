@@ -12,6 +12,7 @@ from harken.formats.std.models import (
     AgentsByRole,
     AgentSession,
     AgentSummary,
+    FileChange,
     MultiAgentSession,
     StdObject,
     output_model,
@@ -122,6 +123,12 @@ def _of_open_place(data: Any, steps: list[str | int], holder: Any) -> inspect.Ty
     if steps[-1] == "output" and isinstance(holder, dict):
         sub = data["sub_sessions"][steps[1]]
         return _info(output_model(holder, text(inner(sub, "agent"), "agent_type")))
+    if (
+        len(steps) > 2
+        and steps[-2] in ("files_created", "files_modified", "files_deleted")
+        and isinstance(holder, dict)
+    ):
+        return _info(FileChange)
     if steps == ["summary", "agents"]:
         return _info(AgentsByRole) if isinstance(holder, dict) else inspect.ListType(_info(AgentSummary))
     return None
