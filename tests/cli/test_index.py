@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import harken
 from harken.index import StoreIndex, connecting
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
@@ -174,14 +175,19 @@ class TestWhereThereIsNoRoom:
     """One rule: what is not whole is an error behind what there is."""
 
     @pytest.fixture
-    def no_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
         """SQLite can make the index's file no bigger than its tables need, or than it is."""
+        empty = tmp_path_factory.mktemp("empty") / "store.db"
+        with harken.open(empty) as store:
+            store.index.catch_up()
+        with contextlib.closing(sqlite3.connect(f"{empty}-index")) as index:
+            ((needed,),) = index.execute("PRAGMA page_count")
 
         class FullDisk(sqlite3.Connection):
             def __init__(self, path: Path | str, **how: Any) -> None:
                 super().__init__(path, **how)
                 if str(path).endswith("-index"):
-                    self.execute("PRAGMA max_page_count = 48")
+                    self.execute(f"PRAGMA max_page_count = {needed}")
 
         monkeypatch.setitem(connecting.HOW, "factory", FullDisk)
 
