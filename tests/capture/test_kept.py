@@ -81,6 +81,26 @@ def test_numbers_count_each_request_once(repo: Repo, tmp_path: Path) -> None:
     assert (80, 10) == (spent.tokens.input, spent.tokens.output)
 
 
+def test_replies_to_which_a_server_gives_one_id_stay_several(repo: Repo, tmp_path: Path) -> None:
+    """Ollama draws the number of a reply from a thousand."""
+    result = {"role": "tool", "id": "c1", "content": "nettles and marjoram"}
+    asked = [user("What grows there?"), assistant("", "c1"), result, assistant("Nettles."), user("Only they?")]
+    log = tmp_path / "garden.jsonl"
+    for end, answer in (1, asked[1]), (3, asked[3]), (5, assistant("Marjoram, too.")):
+        with repo.session(log) as session:
+            exchange = Capture(session, "test").request(CapturedRequest(messages=asked[:end], read=read, model="m-1"))
+            assert exchange is not None
+            events = [event.replace(api_id="chatcmpl-7") for event in read(answer)]
+            exchange.reply(events, usage=Metric(output_tokens=5, model="m-1", api_id="chatcmpl-7"))
+
+    written = json.loads(repo.materialize(session.session_id, format="openai-chat-v1").bytes)["messages"]
+
+    assert ["user", "assistant", "tool", "assistant", "user", "assistant"] == [one["role"] for one in written]
+    assert [None, "Nettles.", "Marjoram, too."] == [one["content"] for one in written if one["role"] == "assistant"]
+    (spent,) = repo.session_costs().values()
+    assert 15 == spent.tokens.output
+
+
 def test_what_a_chat_message_says_beside_its_words_is_written_again(repo: Repo, tmp_path: Path) -> None:
     kept, other = ({"type": "file", "file": {"file_id": name}} for name in ("file-1", "gs-2"))
     asked = [

@@ -140,6 +140,11 @@ class Conversations:
         """Whether a reply may still come to a request of this conversation."""
         return any(one.conversation is conversation and not one.done for one in tuple(self.waiting))
 
+    def told_apart(self, events: Iterable[Event]) -> list[Event]:
+        """The events of a reply, without the name where another reply of the session has it: some servers draw their
+        ids from a thousand (Ollama), and whoever reads the log would take the two for one."""
+        return [event.replace(api_id="") if event.api_id in self.by_reply else event for event in events]
+
     def name(self, conversation: CapturedConversation, names: Iterable[str]) -> None:
         """The provider's names for what was said last, or for the whole conversation."""
         for name in filter(None, names):

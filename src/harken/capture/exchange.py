@@ -338,6 +338,7 @@ class Exchange:
             place = self._place.find(events)
             if place.cut is not None:
                 capture.log_cut(self.conversation, place.cut)
+            events = self._known.told_apart(events)
             told = events if place.stands else aside(events, beside, is_said=place.is_said)
             message_id = self._log_reply(told, beside)
             for one in (usage, *also):
