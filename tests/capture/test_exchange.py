@@ -102,6 +102,30 @@ def test_instructions_that_change_are_said_again_and_nothing_else() -> None:
         assert ["It is nine.", "one", "1", "It is ten.", "two", "2"] == said(session)
 
 
+def test_instructions_among_the_words_stand_where_the_request_has_them() -> None:
+    """Many programs put a reminder behind the user's words, and leave it out of the history."""
+    late, reminder = {"role": "system", "content": "Now in French."}, {"role": "system", "content": "Be kind."}
+    with Session() as session:
+        capture = Capture(session, "test")
+        ask(capture, SYSTEM, user("one"), assistant("1"), late, user("two"), reminder, reply="2")
+        ask(
+            capture,
+            SYSTEM,
+            user("one"),
+            assistant("1"),
+            late,
+            user("two"),
+            assistant("2"),
+            user("3"),
+            reminder,
+            reply="3",
+        )
+        assert ["Be brief.", "one", "1", "Now in French.", "two", "Be kind.", "2", "3", "3"] == said(session)
+        ask(capture, SYSTEM, user("one"), assistant("1"), late, user("TWO"), reminder, reply="II")
+        standing = [message["content"] for message in session.transcript(session.root or "")]
+        assert ["Be brief.", "one", "1", "Now in French.", "TWO", "Be kind.", "II"] == standing
+
+
 def test_a_conversation_is_chosen_by_hand() -> None:
     with Session() as session:
         capture = Capture(session, "test")

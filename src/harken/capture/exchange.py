@@ -180,7 +180,7 @@ class Capture:
             shared, cut = conversation.cut_back(place, prints, lambda at: list(request.read(orjson.loads(raw[at]))))
             if cut is not None:
                 self.log_cut(conversation, cut)
-        self._log_instructions(request, raw, conversation)
+        self._log_instructions(request.instructions, conversation)
         new = self._log_messages(request, raw, prints, conversation, shared)
         cause = self._log_notice(request, conversation)
         messages = tuple(masked_value(orjson.loads(raw[number]), self.mask) for number in new)
@@ -203,31 +203,41 @@ class Capture:
         conversation: CapturedConversation,
         shared: int,
     ) -> list[int]:
-        """Log what the conversation does not have; gives the numbers of the messages that nobody has said before."""
+        """Log what the conversation does not have; gives the numbers of the messages that nobody has said before.
+
+        Instructions stand where the request has them. Those among what is shared are given to what follows it."""
         new: list[int] = []
-        for found in conversation.rest(prints, shared):
-            if isinstance(found, range):
-                self.log_restored(conversation, found)
-            elif prints[found]:
-                new.append(found)
-                self._log_message(conversation, list(request.read(orjson.loads(raw[found]))))
+        instructed = 0
+        for at, again in conversation.rest(prints, shared):
+            self._log_instructing(request, raw[instructed : at + 1], conversation)
+            instructed = at + 1
+            if again is not None:
+                self.log_restored(conversation, again)
+            elif prints[at]:
+                new.append(at)
+                self._log_message(conversation, list(request.read(orjson.loads(raw[at]))))
+        self._log_instructing(request, raw[instructed:], conversation)
         return new
 
-    def _log_instructions(
+    def _log_instructing(
         self, request: CapturedRequest, raw: Sequence[bytes], conversation: CapturedConversation
     ) -> None:
-        """Instructions that this conversation was not given before."""
-        given: list[list[Event]] = [[System(subtype="instructions", message=text)] for text in request.instructions]
+        """Log what messages instruct, where this conversation was not given it before."""
         for text in raw if self._instructing else ():
             if (hash(text), len(text)) in self._instructing:
                 # What else the message says (whose it is) stands beside what it instructs.
-                given.append(
-                    [e for e in request.read(orjson.loads(text)) if is_instructions(e) or isinstance(e, Output)]
-                )
-        for message in given:
-            events = list(masked(message, self.mask))
-            if not {print_of(event) for event in events if is_instructions(event)} <= conversation.instructions.keys():
-                self.log(conversation, events, [{} for _ in events])
+                said = [e for e in request.read(orjson.loads(text)) if is_instructions(e) or isinstance(e, Output)]
+                self._log_given(said, conversation)
+
+    def _log_instructions(self, instructions: Sequence[str], conversation: CapturedConversation) -> None:
+        """Log what the API takes as instructions, where this conversation was not given it before."""
+        for text in instructions:
+            self._log_given([System(subtype="instructions", message=text)], conversation)
+
+    def _log_given(self, message: Sequence[Event], conversation: CapturedConversation) -> None:
+        events = list(masked(message, self.mask))
+        if not {print_of(event) for event in events if is_instructions(event)} <= conversation.instructions.keys():
+            self.log(conversation, events, [{} for _ in events])
 
     def _log_message(self, conversation: CapturedConversation, events: list[Event]) -> None:
         events = [event for event in masked(events, self.mask) if not is_instructions(event)]
@@ -424,12 +434,12 @@ class Exchange:
             self._log_compaction()
             capture.log_cut(conversation, keep)
             message_id = ""
-            for found in conversation.rest(prints, shared):
-                if isinstance(found, range):
-                    capture.log_restored(conversation, found)
+            for at, again in conversation.rest(prints, shared):
+                if again is not None:
+                    capture.log_restored(conversation, again)
                 else:
-                    beside = [about if found == len(records) - 1 else {} for _ in records[found]]
-                    message_id = capture.log(conversation, records[found], beside)
+                    beside = [about if at == len(records) - 1 else {} for _ in records[at]]
+                    message_id = capture.log(conversation, records[at], beside)
             self._count(usage, message_id)
 
     @never_raising

@@ -288,16 +288,14 @@ class CapturedConversation:
             if len(self.chain) == 1 and self not in (alike := self._beginnings.setdefault(self.chain[0], [])):
                 alike.append(self)
 
-    def rest(self, messages: Sequence[Sequence[Print]], shared: int) -> Iterator[int | range]:
-        """What a request says behind the prints that it shares: by its number a message that is new, which is said
-        before the next is asked for; or the numbers of entries that now stand again, of which an edit tells."""
-        at = 0
-        while at < len(messages) and shared > 0:
-            shared -= len(messages[at])
-            at += 1
+    def rest(self, messages: Sequence[Sequence[Print]], shared: int) -> Iterator[tuple[int, range | None]]:
+        """What a request says behind the prints that it shares: the number of a message that is new, which is said
+        before the next is asked for; or of the first that entries say which now stand again, and the numbers of these,
+        of which an edit tells."""
+        at = first_behind(messages, shared)
         while at < len(messages):
             again, taken = self._restore(messages, at)
-            yield again if taken else at
+            yield at, again if taken else None
             at += taken or 1
         self._cut_off = {}
 
@@ -407,6 +405,15 @@ _LONGEST = 64
 """So many messages of a request may be one entry: the items of one reply."""
 
 
+def first_behind(messages: Sequence[Sequence[Print]], shared: int) -> int:
+    """The number of the first message behind so many prints."""
+    at = 0
+    while at < len(messages) and shared > 0:
+        shared -= len(messages[at])
+        at += 1
+    return at
+
+
 def _is_said(parts: Sequence[_ComparedPart]) -> bool:
     """Whether an entry says something that is compared and is no instruction."""
     return not all(part.is_instructions for part in parts)
@@ -415,11 +422,7 @@ def _is_said(parts: Sequence[_ComparedPart]) -> bool:
 def _goes_on(messages: Sequence[Sequence[Print]], shared: int, read: Callable[[int], Sequence[Event]]) -> bool:
     """Whether a request goes on behind a reply of thinking alone: it sends it back, or a user speaks next. Else it is
     asked again, or something else was answered."""
-    at = 0
-    while at < len(messages) and shared > 0:
-        shared -= len(messages[at])
-        at += 1
-    for number in range(at, len(messages)):
+    for number in range(first_behind(messages, shared), len(messages)):
         events = read(number)
         if not events or not all(map(is_instructions, events)):
             return not (messages[number] and any(isinstance(event, Response | ToolCall) for event in events))

@@ -135,9 +135,9 @@ class _SpanReader(Teller):
         for event in _instructions(found, [own.events for own in said]):
             if print_of(event) not in conversation.instructions or found.only_new:
                 self._say(conversation, [event], time)
-        for at in conversation.rest([one.prints for one in said], shared):
-            if isinstance(at, range):
-                edit = TranscriptEdit(action="restore", start=at.start, n=at.stop)
+        for at, again in conversation.rest([one.prints for one in said], shared):
+            if again is not None:
+                edit = TranscriptEdit(action="restore", start=again.start, n=again.stop)
                 self._record([edit], conversation.agent_id, time)
                 continue
             rest = [event for event in said[at].events if not isinstance(event, System)]
