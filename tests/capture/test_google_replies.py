@@ -124,6 +124,19 @@ def test_the_input_of_an_interaction_comes_in_several_shapes(given_input: Any, e
     assert expected == [event for step in steps_in(given_input) for event in step_events(step)]
 
 
+def test_what_the_provider_ran_and_what_came_of_it_are_its_own() -> None:
+    found = read(
+        whole(
+            {"executableCode": {"language": "PYTHON", "code": "1+1"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}},
+            {"text": "Two."},
+        )
+    )
+    assert [True] == [event.server_tool for event in found.events if isinstance(event, ToolCall)]
+    told = [about for event, about in zip(found.events, found.each, strict=True) if isinstance(event, ToolResult)]
+    assert [{"kind": "server_tool"}] == told
+
+
 KEYS = st.sampled_from(
     ["candidates", "content", "parts", "text", "finishReason", "index", "usageMetadata", "promptFeedback", "error",
      "promptTokenCount", "functionCall", "name", "args", "partialArgs", "jsonPath", "stringValue", "willContinue",

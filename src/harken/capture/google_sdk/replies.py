@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.events import Error, Event, Image, Metric, Output, Prompt, Response
+from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, ToolResult
 from harken.events.base import clean
 from harken.formats.kit.gemini import (
     MODEL,
@@ -73,6 +73,8 @@ class GoogleReply:
         for event in events:
             if isinstance(event, Output) and event.why:
                 self._add_unsaid(event)
+            elif isinstance(event, ToolResult):
+                self.add(event, kind="server_tool")  # the host's own come in requests
             else:
                 self.add(event)
 
