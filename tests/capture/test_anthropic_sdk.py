@@ -411,6 +411,24 @@ def test_what_the_provider_does_itself_is_marked(session: Session, stream: bool)
     assert "so" == metadata(session)[5]["citations"][0]["cited_text"]
 
 
+def test_a_reply_that_is_sent_back_without_its_nulls_is_the_same(session: Session) -> None:
+    found = [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "x", "page_age": None}]
+    turn = [
+        Block({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}),
+        Block({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found}),
+        Say("So it is."),
+    ]
+    with scripted(turn, [Say("bye")]) as (_, url), sync_client(url) as client:
+        client = capture.anthropic(client, session)
+        answer = client.messages.create(messages=question(), **ASKED)
+        said = [block.model_dump(exclude_none=True) for block in answer.content]
+        client.messages.create(
+            messages=[*question(), {"role": "assistant", "content": said}, *question("Thanks.")], **ASKED
+        )
+
+    assert ["web_search", "web_search"] == [name for _, _, name, _ in captured(session) if name]
+
+
 def test_a_refusal_is_marked(session: Session) -> None:
     with scripted([Say("I cannot.")], []) as (model, url), sync_client(url) as client:
         model.said_of_message = {"stop_reason": "refusal", "stop_details": {"type": "refusal", "category": "cyber"}}

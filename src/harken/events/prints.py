@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -98,18 +98,25 @@ def _words(text: str) -> str:
 
 
 def _result(text: str) -> str:
-    """What a tool answered; where it is JSON, however it is spaced and ordered, since SDKs send their own objects."""
+    """What a tool answered; where it is JSON, however it is spaced and ordered, and without fields that are null, since
+    hosts send the objects of their SDK (`model_dump(exclude_none=True)`)."""
     if not text.startswith(("{", "[")):
         return _words(text)
-    return _words("\n".join(_arguments(line.encode()).decode() for line in text.split("\n")))
+    return _words("\n".join(_arguments(line.encode(), _without_nulls).decode() for line in text.split("\n")))
 
 
-def _arguments(text: bytes) -> bytes:
-    """Arguments however they are spaced and ordered."""
+def _arguments(text: bytes, made: Callable[[Any], Any] = lambda value: value) -> bytes:
+    """Arguments however they are spaced and ordered, or what is made of them."""
     try:
-        return orjson.dumps(orjson.loads(text or b"{}"), option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(made(orjson.loads(text or b"{}")), option=orjson.OPT_SORT_KEYS)
     except (orjson.JSONDecodeError, TypeError, RecursionError):
         return text
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def chain(before: int, prints: Iterable[Print]) -> list[int]:
