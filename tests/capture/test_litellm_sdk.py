@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from harken import Session, capture
+from harken.capture.litellm_sdk.replies import read_whole
+from harken.events import Output
 from support.openai_loop import QUESTION, SYSTEM
 
 Came = dict[str, dict[str, Any]]
@@ -269,6 +271,23 @@ def test_capture_that_fails_is_told_once_and_not_raised(came: Came) -> None:
 def test_a_program_that_is_killed_leaves_the_request_and_the_reply_is_marked_missing(came: Came) -> None:
     assert [["user", "Are you there?", None, None]] == came["killed"]["before"]
     assert {"kind": "missing"} == came["killed"]["metadata"][1]
+
+
+class _Answer:
+    """An answer as LiteLLM gives it."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._message = {"role": "assistant", "content": "Yes.", "provider_specific_fields": fields}
+
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        return {"id": "x", "choices": [{"index": 0, "message": self._message, "finish_reason": "stop"}]}
+
+
+def test_fields_of_litellm_that_say_nothing_are_not_kept() -> None:
+    """OpenAI refuses a message that has them."""
+    assert ["Response"] == [type(event).__name__ for event in read_whole(_Answer({"refusal": None}), {}).events]
+    kept = read_whole(_Answer({"refusal": None, "citations": ["a"]}), {}).events[1]
+    assert isinstance(kept, Output) and b"citations" in kept.raw
 
 
 def test_litellm_is_imported_when_it_is_needed() -> None:

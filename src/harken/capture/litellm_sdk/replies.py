@@ -250,8 +250,22 @@ def _price(model: Any, usage: Metric) -> float | None:
 def _record(value: Any) -> Record:
     """One of LiteLLM's objects as JSON, without what it does not say."""
     if hasattr(value, "model_dump"):
-        value = value.model_dump(mode="json", exclude_none=True, warnings=False)
+        value = _said(value.model_dump(mode="json", exclude_none=True, warnings=False))
     return value if isinstance(value, dict) else {}
+
+
+def _said(value: Any) -> Any:
+    """Without LiteLLM's own fields where they say nothing (`{"refusal": null}`): OpenAI refuses what has them."""
+    if isinstance(value, dict):
+        return {key: _said(one) for key, one in value.items() if key != _OWN_FIELDS or _says_something(one)}
+    return [_said(one) for one in value] if isinstance(value, list) else value
+
+
+_OWN_FIELDS = "provider_specific_fields"
+
+
+def _says_something(fields: Any) -> bool:
+    return any(one is not None for one in fields.values()) if isinstance(fields, dict) else fields is not None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
