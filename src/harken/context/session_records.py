@@ -27,9 +27,11 @@ from harken import formats
 from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.events.records import SessionRecord, agent_of, by_record
 from harken.formats import Format
+from harken.formats.base import concatenate
 from harken.formats.session_log import FORMAT as LOG
 from harken.store.base import SessionRow, Store
 
+from . import walk
 from .chains import recall
 from .materialize import everything
 from .names import REMEMBERED, RESUMED_BRANCH, Remembered
@@ -293,7 +295,29 @@ class _Version:
             if own and row.older and format.unnamed_names is not None:
                 self.unnamed = format.unnamed_names(whole.bytes)
             self.inherited = _inherited(store, tip)
+            if format.join is not concatenate:
+                self.events += _figures_of_answers(store, tip, format, self.events)
             self.carried_from = _carrying(format, whole.bytes)
+
+
+def _figures_of_answers(store: Store, tip: str, format: Format, told: Iterable[Event]) -> Iterator[Event]:
+    """What the session's answers used, where they were kept one by one: in the request that they are joined to, an
+    answer is a message like any other, and has no figures."""
+    own, chain = _session_of(store.get_commit(tip).session_id), store.chain(tip)
+    if len(chain) < 2 or any(isinstance(event, Metric) for event in told):
+        return
+    answered = [
+        commit
+        for commit in reversed(chain)
+        if commit.format == format.name
+        and commit.commit_type not in walk.RESETS
+        and _session_of(commit.session_id) == own
+    ]
+    deltas = store.get_many([commit.artifact for commit in answered])
+    for commit, delta in zip(answered, deltas, strict=True):
+        for event in format.read_delta(delta):
+            if isinstance(event, Metric):
+                yield event.replace(message_id=f"{event.message_id}:{commit.id}")
 
 
 def _is_in_own_format(format: Format, runtime: str) -> bool:
