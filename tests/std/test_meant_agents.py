@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from harken.events import AgentCreated, ToolCall
-from harken.formats.std.document import parse_session
+from harken.formats.std.document import dumps, parse_session
 from harken.formats.std.drawing import drawing
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of, side_chains
 from harken.formats.std.repairing.repair import repair
+from support.std_checks import findings_of
 from support.std_documents import PLANNER, call, message, multi, sub_session, task_call
 
 Json = dict[str, Any]
@@ -223,3 +225,19 @@ def test_a_name_beside_the_type_of_an_agent_that_is_known_by_its_id_is_no_id() -
     created = [event for event in events_of(json.dumps(document).encode()) if isinstance(event, AgentCreated)]
 
     assert TEAM == sorted(event.agent_id for event in created)
+
+
+def test_an_agent_that_messages_name_and_a_name_alone_tells_has_its_type_there_too() -> None:
+    document = multi()
+    team = document["collaboration"]
+    for agent in (team["orchestrator"], *team["participants"], *(sub["agent"] for sub in document["sub_sessions"])):
+        agent["name"] = agent.pop("agent_id")
+    for one in document["messages"]:
+        for key in ("from_agent", "to_agent"):
+            one[key] = one[key]["agent_id"]
+
+    made = document_of(events_of(dumps(document)), SessionFacts(title="Two hands"), "std-008").document.data
+
+    assert [] == [one for one in findings_of(made) if one.rule == "agent-type"]
+    sides = [(one["from_agent"], one["to_agent"]) for one in made["messages"]]
+    assert [(one["from_agent"], one["to_agent"]) for one in multi()["messages"]] == sides

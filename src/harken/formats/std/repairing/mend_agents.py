@@ -10,7 +10,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import EVERYBODY
-from harken.formats.std.meant_agents import names_as_ids
+from harken.formats.std.meant_agents import names_as_ids, with_names_as_ids
 from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
@@ -198,7 +198,8 @@ def agent(spot: Spot) -> bool:
             made = {"agent_id": name, "agent_type": said}
             return spot.put(made, "the text is its type, and an agent of that type is named elsewhere")
         same = of_type(spot.doc, said)
-        known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else _named_elsewhere(spot.doc, said) or said)
+        only = same[0] if len(same) == 1 else _named_elsewhere(spot.doc, said)
+        known = _agents(spot.doc).get(said) or _called(spot.doc, said) or only or said
         return known not in EVERYBODY and _put_named(spot, known)
     if said is None and isinstance(spot.holder, dict):
         for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
@@ -282,6 +283,11 @@ def _named_elsewhere(doc: Mending, kind: str) -> Json:
 
 def _agents(doc: Mending) -> dict[str, Json]:
     return doc.once("agents", lambda: agents(doc.data))
+
+
+def _called(doc: Mending, name: str) -> Json:
+    """The agent that is told by a name, and has no id yet; empty where there is none."""
+    return doc.once("agents by name", lambda: agents(with_names_as_ids(doc.data))).get(name, {})
 
 
 def _leader(doc: Mending) -> object:
