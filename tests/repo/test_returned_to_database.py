@@ -80,6 +80,10 @@ def test_a_way_through_another_program_takes_nothing_from_what_was_held_first(
     assert times(5) == totals(repo)
     goes_on_in_opencode(repo, first, database, tmp_path, last=2)
     assert times(6) == totals(repo)
+    with harken.open(tmp_path / "another.db") as other:  # knows what the sessions say of themselves
+        list(other.import_sessions([ready.path]))
+        list(other.import_sessions([database.path]))
+        assert times(6) == totals(other)
 
 
 def test_what_opencode_copies_out_of_a_session_that_came_from_elsewhere_counts_once(

@@ -194,8 +194,8 @@ def _names_before(store: Store, row: SessionRow) -> frozenset[str]:
 def _continued(store: Store, row: SessionRow) -> SessionRow | None:
     """The session that this one goes on from, as far as it is in the store."""
     remembered = find_remembered(store, row)
-    if remembered is not None:
-        return store.find_session(_session_of(remembered.source))
+    if remembered is not None and (told := remembered.goes_on_from(None)):
+        return store.find_session(_session_of(told))
     root = store.walk(row.tip)[-1].id if row.tip else ""
     commit = store.get_commit(root).forked_from if root else ""
     return store.find_session(_session_of(store.get_commit(commit).session_id)) if commit else None
