@@ -132,7 +132,7 @@ def test_what_was_told_yesterday_is_known_today(tmp_path: Path) -> None:
 
     assert "Rex" in reply
     assert ["[Memory]: You know: My dog is called Rex. He is three."] == heard(viewer, "agent_001")[1:]
-    assert not any("Rex" in entry for entry in heard(SessionViewer(tmp_path / "yesterday.jsonl"), "agent_001")[1:])
+    assert ["My dog is called Rex. He is three."] == heard(SessionViewer(tmp_path / "yesterday.jsonl"), "agent_001")
 
 
 def test_the_strategist_never_probes(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from harken.errors import HarkenError
 from harken.store import Draft, PackedFrame, SessionRow, SqliteStore, open_store, sql
 from harken.store.tombstones import BEGUN, EscapedForms, blanked, find_words, forms, merged, without
 from harken.testing.store.forgetting import BLANK, LINE, SECRET, forget, order
+from support.users import as_a_user
 
 NOISE = [bytes(os.urandom(3000)).hex().encode() + b"\n" for _ in range(40)]
 
@@ -170,9 +171,8 @@ class TestWhatWasBegun:
 
 class TestAnOlderStore:
     @pytest.fixture
-    def old(self, tmp_path):
-        path = tmp_path / "old" / "store.db"
-        path.parent.mkdir()
+    def old(self, folder):
+        path = folder / "store.db"
         path.write_bytes(gzip.decompress(Path(__file__).with_name("version-3.db.gz").read_bytes()))
         return path
 
@@ -189,18 +189,14 @@ class TestAnOlderStore:
             assert store.fsck(read_data=True).ok
 
     def test_can_be_looked_at_as_it_is_where_it_cannot_be_written(self, old):
-        old.chmod(0o400)
-        old.parent.chmod(0o500)
-        try:
-            with contextlib.closing(SqliteStore(old)) as store:
-                if not store.db.writable:  # whoever may write everywhere is not kept from it
-                    assert store.db.is_old
-                    tip = store.find_session("s").tip
-                    assert [] == store.erasures()
-                    assert {} == store.tombstones([store.chain(tip)[1].artifact])
-                    assert store.fsck(read_data=True).ok
-        finally:
-            old.parent.chmod(0o700)
+        old.chmod(0o444)
+        old.parent.chmod(0o555)
+        with as_a_user(), contextlib.closing(SqliteStore(old)) as store:
+            assert (True, False) == (store.db.is_old, store.db.writable)
+            tip = store.find_session("s").tip
+            assert [] == store.erasures()
+            assert {} == store.tombstones([store.chain(tip)[1].artifact])
+            assert store.fsck(read_data=True).ok
 
 
 class TestTheFormsOfASecret:

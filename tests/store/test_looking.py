@@ -19,31 +19,7 @@ from harken.cli import main
 from harken.errors import BadRequest, Corrupt, HarkenError, NotFound
 from harken.store import open_store
 from harken.testing.repo import grow
-
-NOBODY = 65534
-
-
-@contextlib.contextmanager
-def as_a_user():
-    """Permissions mean nothing to root; whoever runs this as root becomes somebody else for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def folder():
-    """A folder that any user can reach."""
-    path = Path(tempfile.mkdtemp(prefix="harken-looking-"))
-    path.chmod(0o755)
-    yield path
-    path.chmod(0o755)
-    shutil.rmtree(path)
+from support.users import as_a_user
 
 
 @pytest.fixture
