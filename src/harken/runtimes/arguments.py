@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from .base import Template
+
 NONE: frozenset[str] = frozenset()
 
 
@@ -82,3 +84,14 @@ def without_option(words: Sequence[str], option: str) -> list[str]:
         elif not word.startswith(option + "="):
             left.append(word)
     return left
+
+
+def with_template(template: Template, words: Sequence[str]) -> list[str]:
+    """The words behind what a template says, in the options that several programs have for it."""
+    options = {
+        "--model": template.model,
+        "--system-prompt": template.system_prompt,
+        "--append-system-prompt": template.append_system_prompt,
+    }
+    said = [word for option, value in options.items() if value for word in (option, value)]
+    return [*said, *template.arguments, *words]

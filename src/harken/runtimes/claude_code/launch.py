@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from harken.errors import BadRequest
 from harken.events import ToolCall
-from harken.runtimes.arguments import OptionTable, option_names, take_apart, without_option
-from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
+from harken.runtimes.arguments import OptionTable, option_names, take_apart, with_template, without_option
+from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader
 from harken.runtimes.display import parse
 from harken.text import text_of
 
@@ -74,16 +74,6 @@ def _plan(words: Sequence[str], resume: str) -> Plan:
         continues=said.options.get("--resume") or said.options.get("-r") or "",
         wants_more="--forward-subagent-text" in said.options,
     )
-
-
-def _template(template: Template, words: Sequence[str]) -> list[str]:
-    flags = {
-        "--model": template.model,
-        "--system-prompt": template.system_prompt,
-        "--append-system-prompt": template.append_system_prompt,
-    }
-    said = [word for flag, value in flags.items() if value for word in (flag, value)]
-    return [*said, *template.arguments, *words]
 
 
 def _reader(now: int) -> StreamReader:
@@ -164,7 +154,7 @@ LAUNCH = Launcher(
     reader=_reader,
     owner=_owner,
     shown=_shown,
-    template=_template,
+    template=with_template,
     answers=lambda session: ["-p", *(["--resume", session] if session else [])],
     typed=_typed,
     told=_told,

@@ -12,8 +12,8 @@ from typing import Any
 from harken.errors import BadRequest
 from harken.events import ToolCall
 from harken.formats.pi.scan import session_in
-from harken.runtimes.arguments import OptionTable, option_names, take_apart
-from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
+from harken.runtimes.arguments import OptionTable, option_names, take_apart, with_template
+from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader
 from harken.runtimes.display import parse
 
 _OPTIONS = OptionTable(
@@ -61,16 +61,6 @@ def _named(session: str) -> str:
     return session_in(session) if session.endswith(".jsonl") else session
 
 
-def _template(template: Template, words: Sequence[str]) -> list[str]:
-    settings = {
-        "--model": template.model,
-        "--system-prompt": template.system_prompt,
-        "--append-system-prompt": template.append_system_prompt,
-    }
-    said = [word for option, value in settings.items() if value for word in (option, value)]
-    return [*said, *template.arguments, *words]
-
-
 def _reader(now: int) -> StreamReader:
     from harken.formats.pi.stream import PiStreamReader
 
@@ -110,7 +100,7 @@ LAUNCH = Launcher(
     reader=_reader,
     owner=_owner,
     shown=_shown,
-    template=_template,
+    template=with_template,
     quiet={"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"},
     full_prompt=lambda prompt, piped: piped.strip() + prompt,
     command=_command,
