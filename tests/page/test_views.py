@@ -137,3 +137,9 @@ def test_stats_call_no_store_empty_that_has_sessions(browser: Browser, tmp_path:
         expect(page.locator("#main")).to_contain_text("In none of 1 session was a tool called")
         page.unroute("**/api/v1/usage")
         context.close()
+
+
+def test_the_list_of_operations_opens_without_an_error(visit: Visit) -> None:
+    page = visit.open("/docs")
+    expect(page.get_by_role("heading", name="Harken: operations")).to_be_visible()
+    page.wait_for_timeout(300)

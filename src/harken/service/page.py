@@ -110,6 +110,6 @@ def docs_page() -> bytes:
 
 
 _HEAD = """<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">
-<title>Harken: operations</title><link rel=stylesheet href=/docs.css>
+<title>Harken: operations</title><link rel=stylesheet href=/docs.css><link rel=icon href=/icon.svg>
 <h1>Harken: operations</h1>
 <p>The same as a document for programs: <a href=/openapi.json>openapi.json</a>.</p>"""

@@ -210,7 +210,8 @@ function Title({ row, select }) {
 
 function Note({ row }) {
   if (row.kind === "compaction") {
-    return html`${row.folded_messages != null ? `${plural(row.folded_messages, "message")} folded into a summary · ` : ""}<button class="link" onClick=${() => setParams({ c: row.short, drop: row.short, A: null, B: null }, { replace: true })}>what it dropped</button>`;
+    // The link comes first: what does not fit is cut off at the end.
+    return html`<button class="link" onClick=${() => setParams({ c: row.short, drop: row.short, A: null, B: null }, { replace: true })}>what it dropped</button>${row.folded_messages != null ? ` · ${plural(row.folded_messages, "message")} folded into a summary` : ""}`;
   }
   const parts = [];
   if (row.continues) parts.push(html`continues <a class="link" href=${commitAddress(row.continues)}>${row.continues}</a>${row.carried != null ? `, ${plural(row.carried, "message")} carried over` : ""}`);

@@ -198,15 +198,19 @@ function drawFolds(pen, places, colours, height) {
     pen.restore();
     pen.fillStyle = colours.colour("--line2");
     pen.fillRect(x, 0, 1, height), pen.fillRect(x + w - 1, 0, 1, height);
-    if (w >= 15) foldWords(pen, duration((gap.end - gap.start) / 1e6) + " idle", x + w / 2, height / 2, colours);
+    if (w >= 15) foldWords(pen, (gap.end - gap.start) / 1e6, x + w / 2, height, colours);
   }
 }
 
-function foldWords(pen, words, x, y, colours) {
+/** How long a pause was, in as many words as the lanes have room for. */
+function foldWords(pen, seconds, x, height, colours) {
   pen.save();
   pen.font = colours.font(11);
+  const exact = duration(seconds);
+  const brief = seconds < 3600 ? `${Math.round(seconds / 60)} min` : seconds < 86400 ? `${Math.round(seconds / 3600)} h` : exact.split(" h")[0];
+  const words = [exact + " idle", exact].find((one) => pen.measureText(one).width + 8 <= height) || brief;
   const long = pen.measureText(words).width;
-  pen.translate(x, y);
+  pen.translate(x, height / 2);
   pen.rotate(-Math.PI / 2);
   pen.fillStyle = colours.colour("--bg");
   pen.fillRect(-long / 2 - 6, -8, long + 12, 16);

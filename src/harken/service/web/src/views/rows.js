@@ -206,7 +206,7 @@ function Plain(props) {
   const pairs = input && typeof input === "object" && !Array.isArray(input) ? Object.entries(input) : input ? [["", input]] : [];
   const told = pairs.filter(([, value]) => !(typeof value === "string" && value === call.what));
   return html`${told.length
-      ? html`<dl class="given-pairs">${told.slice(0, 30).map(([name, value]) => html`${name ? html`<dt>${shown(name)}</dt>` : null}<dd class="plain">${shown(typeof value === "string" ? value : JSON.stringify(value, null, 1))}</dd>`)}</dl>`
+      ? html`<dl class="given-pairs" tabindex="0">${told.slice(0, 30).map(([name, value]) => html`${name ? html`<dt>${shown(name)}</dt>` : null}<dd class="plain">${shown(typeof value === "string" ? value : JSON.stringify(value, null, 1))}</dd>`)}</dl>`
       : null}
     ${call.input_cut ? html`<p class="dim sm pad">${count(call.input_cut)} more characters of arguments</p>` : null}
     <${Result} ...${props} />`;
