@@ -101,6 +101,16 @@ class TestOnce:
         assert [1] == [event.n for event in events if isinstance(event, TranscriptEdit)]
         assert ["a", "c", "d", "e"] == [text for _, text in words(FORMAT.read_conversation(document(*_altered())))]
 
+    def test_instructions_among_the_words_stand_where_the_request_has_them(self) -> None:
+        first, last = said("system", "Be brief."), said("system", "Be kind.")
+        events = read(
+            chat("1", [first, said("user", "a"), last], [said("assistant", "b")]),
+            chat("2", [first, said("user", "a"), said("assistant", "b"), said("user", "c"), last], [], at=2),
+        )
+
+        told = [getattr(event, "message", "") or getattr(event, "content", "") for event in events]
+        assert ["Be brief.", "a", "Be kind.", "b", "c"] == [text for text in told if text]
+
     def test_a_reply_of_thinking_alone_that_is_asked_again_gives_way_to_the_next(self) -> None:
         thought = {"type": "reasoning", "content": "Hm."}
         spans = [chat("1", [said("user", "a")], [said("assistant", thought)])]

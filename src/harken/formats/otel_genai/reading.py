@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from harken.events import AgentCreated, Error, Event, Output, Response, System
 from harken.events.edits import is_entry, transcript
@@ -132,10 +132,13 @@ class _SpanReader(Teller):
         shared, cut = conversation.cut_back(place, [one.prints for one in said], lambda at: said[at].events)
         if cut is not None:
             self._record([TranscriptEdit(action="truncate", n=cut)], conversation.agent_id, time)
-        for event in _instructions(found, [own.events for own in said]):
-            if print_of(event) not in conversation.instructions or found.only_new:
-                self._say(conversation, [event], time)
+        self._instruct(
+            found, (System(subtype="instructions", message=text) for text in found.instructions), conversation
+        )
+        instructed = 0  # instructions stand where the request has them; those among what is shared, before what follows
         for at, again in conversation.rest([one.prints for one in said], shared):
+            self._instruct(found, (event for own in said[instructed : at + 1] for event in own.events), conversation)
+            instructed = at + 1
             if again is not None:
                 edit = TranscriptEdit(action="restore", start=again.start, n=again.stop)
                 self._record([edit], conversation.agent_id, time)
@@ -143,7 +146,14 @@ class _SpanReader(Teller):
             rest = [event for event in said[at].events if not isinstance(event, System)]
             if said[at].prints or found.only_new or _is_odd(rest):
                 self._say(conversation, rest, time)
+        self._instruct(found, (event for own in said[instructed:] for event in own.events), conversation)
         self._open[found.span.key] = conversation
+
+    def _instruct(self, found: ModelSpan, events: Iterable[Event], conversation: CapturedConversation) -> None:
+        """Say the instructions among these that the conversation was not given before."""
+        for event in events:
+            if isinstance(event, System) and (print_of(event) not in conversation.instructions or found.only_new):
+                self._say(conversation, [event], found.start or None)
 
     def reply(self, found: ModelSpan) -> None:
         conversation, time = self._open.pop(found.span.key), found.end or None
@@ -157,12 +167,6 @@ class _SpanReader(Teller):
 
     def note(self, conversation: CapturedConversation, event: Event, time: int | None) -> None:
         self._say(conversation, [event], time)
-
-
-def _instructions(found: ModelSpan, said: Sequence[Sequence[Event]]) -> Iterator[System]:
-    for text in found.instructions:
-        yield System(subtype="instructions", message=text)
-    yield from (event for own in said for event in own if isinstance(event, System))
 
 
 def _is_odd(events: Sequence[Event]) -> bool:
