@@ -56,7 +56,7 @@ def with_pictures(messages: Iterable[dict[str, Any]], *, seen: bool = True) -> l
     waiting: list[dict[str, Any]] = []
     for message in messages:
         if message.get("role") != "tool":
-            shown += _told(waiting)
+            shown += _as_prompt(waiting)
             waiting = []
         lines = _listed(message.get("images"))
         plain = {key: value for key, value in message.items() if key != "images"}
@@ -67,10 +67,10 @@ def with_pictures(messages: Iterable[dict[str, Any]], *, seen: bool = True) -> l
         if found:
             name = str(message.get("name") or "a tool")
             waiting += [{"type": "text", "text": f"[pictures in the result of {name}]"}, *map(_as_part, found)]
-    return shown + _told(waiting)
+    return shown + _as_prompt(waiting)
 
 
-def _told(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _as_prompt(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"role": "user", "content": parts}] if parts else []
 
 

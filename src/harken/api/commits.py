@@ -183,15 +183,15 @@ def counted_events(repo: Repo, commit: str) -> list[Event]:
     """What a commit adds, without the figures that an earlier one told: a running total may be told again in the next
     turn, and read alone it looks like something that was used there."""
     events = repo.delta(commit)
-    told: set[str] = set()
+    counted: set[str] = set()
     with suppress(HarkenError):  # what is gone or cannot be read tells nothing
-        for before in repo.history(commit)[1:] if _told(events) else ():
-            if told := _told(repo.delta(before)):
+        for before in repo.history(commit)[1:] if _request_ids(events) else ():
+            if counted := _request_ids(repo.delta(before)):
                 break
-    return [event for event in events if not (isinstance(event, Metric) and event.request_id in told)]
+    return [event for event in events if not (isinstance(event, Metric) and event.request_id in counted)]
 
 
-def _told(events: Iterable[Event]) -> set[str]:
+def _request_ids(events: Iterable[Event]) -> set[str]:
     return {event.request_id for event in events if isinstance(event, Metric) and event.request_id}
 
 

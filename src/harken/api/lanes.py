@@ -227,8 +227,8 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         lanes=found,
         calls=calls,
         by_call=by_call,
-        models={agent or place.own: model for place in places for agent, model, _ in _told(index, _MODELS, place)},
-        names={agent or place.own: name for place in places for agent, name in _told(index, _AGENTS, place)},
+        models={agent or place.own: model for place in places for agent, model, _ in _rows_of(index, _MODELS, place)},
+        names={agent or place.own: name for place in places for agent, name in _rows_of(index, _AGENTS, place)},
         span=whole,
         worked=worked,
         gaps=drawing.gaps(several, worked, *whole) if whole else [],
@@ -246,7 +246,7 @@ def _around(
     return moments(index, {place.number: place._replace(only=None) for place in places}.values())
 
 
-def _told(index: StoreIndex, sql: str, place: ToldPlace) -> list[tuple[Any, ...]]:
+def _rows_of(index: StoreIndex, sql: str, place: ToldPlace) -> list[tuple[Any, ...]]:
     return [row for row in index.query(sql, (place.number,)) if place.holds(row[0])]
 
 

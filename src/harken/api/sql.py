@@ -48,11 +48,11 @@ def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
         megabytes=request.megabytes,
         prices=request.prices,
     )
-    rows = [[_told(value) for value in row] for row in found.rows]
+    rows = [[_as_json(value) for value in row] for row in found.rows]
     return SqlAnswer(columns=list(found.columns), rows=rows, more=found.more, **index_fields(found.reached))
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float) and not math.isfinite(value):

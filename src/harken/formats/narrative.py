@@ -66,7 +66,7 @@ WHY = {
 def write(events: Sequence[Event]) -> Written:
     """The whole conversation."""
     cast = _cast(events)
-    return _written([_told(turn, FULL, cast) for turn in _turns(events)], events, cast, left_out=0)
+    return _written([_turn_in_words(turn, FULL, cast) for turn in _turns(events)], events, cast, left_out=0)
 
 
 def write_within(events: Sequence[Event], budget: int) -> Written:
@@ -81,10 +81,10 @@ def write_within(events: Sequence[Event], budget: int) -> Written:
     manner, share = next(shares)
     used = 0
     for turn in reversed(turns):
-        one = _told(turn, manner, cast)
+        one = _turn_in_words(turn, manner, cast)
         while used + len(one) > room * share and (nearer := next(shares, None)) is not None:
             manner, share = nearer
-            one = _told(turn, manner, cast)
+            one = _turn_in_words(turn, manner, cast)
         if used + len(one) > room:
             if told:
                 break
@@ -145,7 +145,7 @@ class TurnInWords(msgspec.Struct, frozen=True):
         return len(self.text) + 1
 
 
-def _told(turn: Sequence[Event], manner: Manner, cast: Cast) -> TurnInWords:
+def _turn_in_words(turn: Sequence[Event], manner: Manner, cast: Cast) -> TurnInWords:
     return _joined(_pieces(turn, manner, cast))
 
 

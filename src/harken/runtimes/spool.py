@@ -270,7 +270,7 @@ def read_spool(handle: int, path: Path) -> tuple[SpoolHeader, Iterator[bytes | S
     except (msgspec.MsgspecError, ValueError) as problem:
         hint = "what it holds are the lines that a program printed"
         raise BadRecord(f"{path} does not begin as a spool does: {problem}", hint=hint) from problem
-    return header, _told(lines, header.mark.encode() + b" ")
+    return header, _lines_and_notes(lines, header.mark.encode() + b" ")
 
 
 def _lines(handle: int) -> Iterator[bytes]:
@@ -280,7 +280,7 @@ def _lines(handle: int) -> Iterator[bytes]:
     yield from splitter.end()
 
 
-def _told(lines: Iterator[bytes], mark: bytes) -> Iterator[bytes | SpoolNote]:
+def _lines_and_notes(lines: Iterator[bytes], mark: bytes) -> Iterator[bytes | SpoolNote]:
     for line in lines:
         if line.startswith(mark):
             # One that was cut off in a crash says nothing.

@@ -244,9 +244,9 @@ class WorkerPool:
         if pending is None or pending.task.since != since:
             self.drop(path)
             return None
-        return self._told(path, pending)
+        return self._answer_of(path, pending)
 
-    def _told(self, path: Path, pending: _Pending) -> Reading:
+    def _answer_of(self, path: Path, pending: _Pending) -> Reading:
         begun = False
         try:
             while not isinstance(said := self._next(pending), ReadEnded):

@@ -103,7 +103,7 @@ class DocumentWriter(ABC):
                 if passage.who != self._speaker or is_user:
                     yield self.speaker(one_line(passage.who), moment(passage.time), is_user=is_user)
                     self._speaker = passage.who
-                yield from self._told(passage)
+                yield from self._words(passage)
             case Remark():
                 yield self.remark(passage)
             case SummedUp():
@@ -117,7 +117,7 @@ class DocumentWriter(ABC):
                 self._speaker = ""
                 yield self.agent_ends(passage)
 
-    def _told(self, passage: Speech | Aside | Step) -> Iterator[str | PictureFile]:
+    def _words(self, passage: Speech | Aside | Step) -> Iterator[str | PictureFile]:
         match passage:
             case Speech():
                 return self.speech(passage)

@@ -59,8 +59,8 @@ def parts(event: Event, folder: str = "") -> tuple[str, str]:
 def _used(event: Metric) -> str:
     if event.tokens == Tokens() and event.cost_usd is not None:
         return f"${event.cost_usd:.4f}" + (" so far" if event.scope else "")
-    return f"{_told(event.input_tokens)} tokens in, {_told(event.output_tokens)} out"
+    return f"{_number(event.input_tokens)} tokens in, {_number(event.output_tokens)} out"
 
 
-def _told(count: int | None) -> str:
+def _number(count: int | None) -> str:
     return "unknown" if count is None else str(count)

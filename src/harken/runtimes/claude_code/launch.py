@@ -134,7 +134,7 @@ def _typed(line: dict[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _told(call: ToolCall) -> str:
+def _sub_agent_prompt(call: ToolCall) -> str:
     return str(parse(call.input).get("prompt") or "") if call.name in _SUB_AGENT_TOOLS else ""
 
 
@@ -157,7 +157,7 @@ LAUNCH = Launcher(
     template=with_template,
     answers=lambda session: ["-p", *(["--resume", session] if session else [])],
     typed=_typed,
-    told=_told,
+    told=_sub_agent_prompt,
     command=_command,
     session_files=_session_files,
     quiet={

@@ -34,7 +34,7 @@ def launcher(program: str) -> Launcher:
         shown=_shown,
         template=partial(_template, program),
         quiet={f"{program.upper()}_DISABLE_AUTOUPDATE": "1"},
-        told=_told,
+        told=_sub_agent_prompt,
         command=_command,
     )
 
@@ -99,7 +99,7 @@ def _argument(call: ToolCall, tool: str, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _told(call: ToolCall) -> str:
+def _sub_agent_prompt(call: ToolCall) -> str:
     return _argument(call, "task", "prompt")
 
 

@@ -98,7 +98,7 @@ def _typed(line: dict[str, Any]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _told(call: ToolCall) -> str:
+def _sub_agent_prompt(call: ToolCall) -> str:
     return text_of(parse(call.input).get("prompt")) if call.name == "agent" else ""
 
 
@@ -122,7 +122,7 @@ LAUNCH = Launcher(
     template=with_template,
     full_prompt=_full_prompt,
     typed=_typed,
-    told=_told,
+    told=_sub_agent_prompt,
     command=_command,
     asking_session=lambda environ: environ.get("QWEN_CODE_SESSION_ID", ""),
     session_files=_session_files,
