@@ -87,11 +87,20 @@ def tools_of(folder: Path) -> list[Callable[..., Any]]:
         time.sleep(seconds)
         return "Awake."
 
+    def meet(people: int) -> str:
+        """Wait until so many are here."""
+        note(folder, "met", "here")
+        for _ in range(600):
+            if len((folder / "met").read_text().splitlines()) >= people:
+                return "Met."
+            time.sleep(0.05)
+        return "Nobody came."
+
     def fail(why: str) -> str:
         """Fail."""
         raise ValueError(why)
 
-    return [look, write, draw, write_and_die, look_and_die_once, sleep, fail]
+    return [look, write, draw, write_and_die, look_and_die_once, sleep, meet, fail]
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
