@@ -186,3 +186,45 @@ def test_levels_and_verdicts_in_other_languages_are_known() -> None:
     made = loads(repair(dumps(document)).data)["sub_sessions"]
 
     assert ("high", "approved") == (made[0]["task"]["priority"], made[1]["output"]["verdict"])
+
+
+def test_a_session_that_ended_and_does_not_say_how_went_as_its_last_call_did() -> None:
+    for said in ("-", None, "", "N/A"):
+        document = {key: value for key, value in {**single(), "status": said}.items() if value != "-"}
+        answer = repair(dumps(document))
+        assert answer.is_valid
+        assert "success" == loads(answer.data)["status"]
+        assert [True] == [change.derived for change in answer.changes if change.path == "status"]
+
+        document["tool_calls"][-1]["output"] = {"status": "failed", "error": "no"}
+        assert "failed" == loads(repair(dumps(document)).data)["status"]
+
+    assert "N/A" == loads(answer.data)["x_harken_old_status"]
+    del document["completed_at"]
+    assert not repair(dumps(document)).is_valid
+
+
+def test_tasks_of_the_summary_are_counted_where_a_number_is_missing() -> None:
+    document = multi()
+    whole = dict(document["summary"]["tasks"])
+    for key in whole:
+        document["summary"]["tasks"] = {**whole, key: None}
+        answer = repair(dumps(document))
+        assert answer.is_valid
+        assert whole == loads(answer.data)["summary"]["tasks"]
+
+
+def test_an_agent_that_names_no_model_stands_beside() -> None:
+    for said in ({"provider": "somebody"}, {"model_id": None}):
+        answer = repair(dumps(single() | {"agent": said}))
+        assert answer.is_valid
+        assert said == loads(answer.data)["x_harken_old_agent"]
+
+
+def test_a_verdict_that_says_nothing_is_as_good_as_missing() -> None:
+    document = multi()
+    document["sub_sessions"][1]["output"]["verdict"] = "N/A"
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    assert "approved" == loads(answer.data)["sub_sessions"][1]["output"]["verdict"]  # as the message says

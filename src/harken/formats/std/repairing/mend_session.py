@@ -14,7 +14,19 @@ from harken.formats.std.findings import OLD
 from harken.formats.std.meant_statuses import OTHER_NAMES
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
-from harken.formats.std.parts import agents, calls_elsewhere, inner, instant, number, objects, text, values
+from harken.formats.std.parts import (
+    agents,
+    calls_elsewhere,
+    inner,
+    instant,
+    number,
+    objects,
+    over,
+    own_calls,
+    own_outcome,
+    text,
+    values,
+)
 from harken.formats.std.spellings import fell_short, known_duration, known_time, known_word
 
 from .mend_shapes import by_type
@@ -76,6 +88,16 @@ def status(spot: Spot) -> bool:
     return False
 
 
+def own_status(spot: Spot) -> bool:
+    """That of the session. One that says when it ended, and not how, has failed where its last call did."""
+    if status(spot) or spot.value is not None or over(spot.holder) is None:
+        return spot.value in STATUSES
+    calls = own_calls(spot.holder)
+    has_failed = bool(calls) and own_outcome(calls[-1]) == "failed"
+    why = "it ended, and its last call " + ("failed" if has_failed else "did not fail")
+    return spot.put("failed" if has_failed else "success", why, derived=True)
+
+
 def agent(spot: Spot) -> bool:
     if isinstance(spot.value, str) and spot.value:
         return spot.put({"model_id": spot.value}, "the text is its `model_id`")
@@ -83,7 +105,10 @@ def agent(spot: Spot) -> bool:
 
 
 def model_id(spot: Spot) -> bool:
-    return spot.take(("model", "model_name", "id", "name"), str)
+    if spot.take(("model", "model_name", "id", "name"), str):
+        return True
+    whole = Spot(doc=spot.doc, rule=spot.rule, path="agent", holder=spot.doc.data, key="agent")
+    return spot.value is None and whole.set_aside("which names no model")
 
 
 _IDS = {
@@ -188,6 +213,11 @@ def summary_field(spot: Spot) -> bool:
         return True
     made = copy.deepcopy(spot.doc.summary().get(spot.key))
     return made is not None and spot.put(made, "counted from the document", derived=True)
+
+
+def task_count(spot: Spot) -> bool:
+    made = inner(spot.doc.summary(), "tasks").get(spot.key)
+    return by_type(spot) or (made is not None and spot.put(made, "counted from the document", derived=True))
 
 
 def file_list(spot: Spot) -> bool:
@@ -306,7 +336,7 @@ SESSION: dict[str, Mender] = {
     "session_id": session_id,
     "task_title": task_title,
     "created_at": created_at,
-    "status": status,
+    "status": own_status,
     "agent": agent,
     "agent.model_id": model_id,
     "tool_calls": calls,
@@ -326,6 +356,9 @@ SESSION: dict[str, Mender] = {
     "summary.agents.architect": standard_rows,
     "summary.agents.developers": standard_rows,
     "summary.tasks": summary_field,
+    "summary.tasks.total": task_count,
+    "summary.tasks.completed": task_count,
+    "summary.tasks.failed": task_count,
     "summary.review_iterations": summary_field,
     **{f"summary.agent_counts.{key}": agent_count for key in (*_ROLES, "total")},
 }

@@ -283,7 +283,19 @@ def _mend_spot(spot: Spot) -> bool:
         return mend_session.time(spot) or (says_nothing(spot.value) and _mend_no_time(spot))
     if spot.rule == "empty-field":
         return _mend_empty(spot)
-    return spot.rule in _FIELD_RULES and _mend_field(spot)
+    if spot.rule not in _FIELD_RULES:
+        return False
+    return _mend_field(spot) or (spot.rule == "unknown-value" and _mend_said_nothing(spot))
+
+
+def _mend_said_nothing(spot: Spot) -> bool:
+    """A word of a closed list that says nothing (`N/A`) is as good as missing."""
+    was = spot.value
+    if not says_nothing(was) or not isinstance(spot.holder, dict) or not _mend_empty(spot):
+        return False
+    if was and spot.key in spot.holder:
+        spot.holder.setdefault(OLD + spot.key, was)
+    return True
 
 
 def _mend_empty(spot: Spot) -> bool:
