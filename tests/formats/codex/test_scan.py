@@ -58,6 +58,18 @@ def test_the_facts_are_those_the_events_tell() -> None:
     assert facts.records == len({event.message_id for event in events})
 
 
+def test_what_merely_came_along_with_a_prompt_is_no_message() -> None:
+    along = message("user", "part 1", "part 2")
+    along["internal_chat_message_metadata_passthrough"] = {"content_item_kinds": ["harken.attachment:files"] * 2}
+    data = Rollout().turn("first", ("response_item", along)).data
+
+    facts = scan(data)
+
+    assert {} == facts.tally.origins
+    assert stats(read(data)) == facts.tally.figures()
+    assert 2 == facts.messages
+
+
 @settings(max_examples=60, deadline=None)
 @given(stops=st.lists(st.integers(0, len(BUSY.data)), max_size=4))
 def test_a_grown_file_costs_its_new_bytes_and_ends_with_the_same_facts(stops: list[int]) -> None:

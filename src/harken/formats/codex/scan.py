@@ -9,7 +9,7 @@ import msgspec
 from harken import ids
 from harken.events import Tokens
 from harken.events.base import folder, named
-from harken.events.places import TOOL_RESULT
+from harken.events.places import ATTACHED, TOOL_RESULT
 from harken.events.tally import RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import ORIGIN, FileFacts, read_origin
@@ -172,7 +172,9 @@ class _RolloutScanner(LineScanner[RolloutCounts, RolloutCutter]):
             if role == "assistant":
                 tally.response(now.model)
             elif act == HEARD and role not in ("developer", "system"):
-                self._note_prompt(text_in(item.get("content")), *speaks(item))
+                source, origin = speaks(item)
+                if not origin.startswith(ATTACHED):  # that came along with a prompt, and is none (`place_of`)
+                    self._note_prompt(text_in(item.get("content")), source, origin)
         elif act == CALL or text_of(item.get("type")) in SERVED:
             tally.call(name := name_of(item))
             if name == SPAWN:
