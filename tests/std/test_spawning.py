@@ -392,3 +392,23 @@ def test_who_is_only_listed_was_made_by_no_call() -> None:
     tree = session_tree([MAIN, listed, CALL])
 
     assert tree.agents["other"].call is None
+
+
+def test_what_a_program_asked_for_itself_is_the_sessions_use_and_no_agent() -> None:
+    used = Metric(message_id="t1", agent_id="memory-extractor-1", time=6, input_tokens=60, output_tokens=7)
+    events: list[Event] = [MAIN, CALL, MADE, TASK, WORDS, result(substance="s2"), used]
+
+    tree = session_tree(events)
+
+    assert ["sub"] == list(tree.agents)
+    assert used in tree.own("main")
+    made = document_of(events, SessionFacts(session="s", title="t"))
+    assert 1 == made.agents
+    assert ["Task"] == [call["tool_name"] for call in made.document.data["tool_calls"]]
+
+
+def test_one_that_a_call_made_is_an_agent_though_only_its_use_is_kept() -> None:
+    told = ToolResult(message_id="m2", agent_id="main", time=5, id="c1", output="agentId: a1\nAll quiet.")
+    used = Metric(message_id="t1", agent_id="a1", time=6, input_tokens=60, output_tokens=7)
+
+    assert ["a1"] == list(session_tree([MAIN, CALL, told, used]).agents)

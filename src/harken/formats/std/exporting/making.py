@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.formats.std.arguments import params_of
 
 _TOOLS = frozenset({"Task", "Agent", "task", "spawn_agent"})
@@ -39,6 +39,7 @@ class SeenEvents:
         self._named: dict[str, ToolCall] | None = None
         self._asking: dict[str, ToolCall] | None = None
         self._open: list[ToolCall] = []
+        self._has_free: bool | None = None
         self._said: set[tuple[str, str]] = set()
         """Agents with the records in which they said something."""
         self._giving: set[str] = set()
@@ -83,6 +84,22 @@ class SeenEvents:
     def others(self, main: str) -> Iterator[str]:
         """Everybody else. Events without an agent are the main agent's, or of the session as a whole."""
         return (agent for agent in self.own if agent not in (main, ""))
+
+    def is_helper(self, agent_id: str) -> bool:
+        """Whether it is a name under which the program itself asks a model (Qwen Code: `managed-auto-memory-…`), and no
+        agent: the session has nothing of it but what its requests used, and no call that can have made it."""
+        if agent_id in self.created or not all(isinstance(event, Metric) for event in self.own[agent_id]):
+            return False
+        return self._told_making(agent_id) is None and not self._has_free_call()
+
+    def _has_free_call(self) -> bool:
+        """Whether a call asks for an agent, and nothing tells whom it made."""
+        if self._has_free is None:
+            for other in self.own:
+                self._told_making(other)
+            asking = (call for call in self.by_call_id.values() if _asks_for_agent(call))
+            self._has_free = any(id(call) not in self._taken for call in asking)
+        return self._has_free
 
     def making(self, agent_id: str) -> ToolCall | None:
         """The call that made an agent."""

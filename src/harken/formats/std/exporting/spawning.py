@@ -129,7 +129,7 @@ class SessionTree(msgspec.Struct, kw_only=True):
     events: list[Event]
     """Everything, in order."""
     main_events: list[Event]
-    """Its own, and those of the session as a whole."""
+    """Its own, those of the session as a whole, and what helpers of the program used."""
     main_created: AgentCreated | None
     owners: dict[str, str]
     """Message id to the agent whose record it is."""
@@ -176,15 +176,16 @@ def session_tree(events: Iterable[Event], *, as_said: bool = True) -> SessionTre
     held = list(events)
     seen = SeenEvents(held)
     main = seen.main()
+    others = [agent_id for agent_id in seen.others(main) if not seen.is_helper(agent_id)]
     tree = SessionTree(
         main=main,
         agents={},
         events=held,
-        main_events=[event for event in held if event.agent_id in (main, "")],
+        main_events=[event for event in held if event.agent_id not in others],
         main_created=seen.created.get(main),
         owners=seen.owners,
     )
-    for agent_id in seen.others(main):
+    for agent_id in others:
         _add(tree, _agent(agent_id, seen, main))
     said = skeleton_among(tree.main_events)
     tree.beside = beside_among(tree.main_events)
