@@ -149,6 +149,22 @@ class TestAFileForARef:
         assert "cannot be shown: " in done.err
 
 
+@pytest.mark.usefixtures("names")
+@pytest.mark.parametrize("command", ["log", "stats", "export --to md"])
+def test_a_path_that_names_nothing_is_told_for_what_it_is(run: Run, tmp_path: Path, command: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    for word, told in (
+        (str(folder), "it is a folder; `harken import "),
+        (str(folder / "s.jsonl"), "nor is there a file"),
+    ):
+        done = run(*command.split(), word)
+
+        assert (3, "") == (done.code, done.out)
+        assert told in done.err
+
+
 class TestAViewOfAnEarlierTime:
     """A session as it stood at a commit: what had been said up to there, and nothing after."""
 

@@ -176,6 +176,21 @@ def test_the_columns_stand_below_each_other_where_ids_are_of_several_lengths(
     assert {int(width)} == {ui.columns(line) for line in lines}
 
 
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_numbers_stay_where_long_ids_folders_and_continuations_meet(
+    two: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    for name in ("2026-01-05-002-delegate-it-multi", "2026-01-05-002-delegate-it-three"):
+        list(two.import_sessions([lay(tmp_path / "more", name, "/work/a-long-folder", "about it", 90)]))
+    two.resume(NAMES[0], "codex", cwd=tmp_path, home=tmp_path / ".codex", environ={})
+    monkeypatch.setenv("COLUMNS", width)
+
+    lines = run("sessions").lines
+
+    assert {int(width)} == {ui.columns(line) for line in lines}
+    assert not [line for line in lines if line.endswith("…")]
+
+
 def test_in_a_pipe_a_long_name_is_whole_and_sets_no_other_apart(repo: Repo, run: Run, tmp_path: Path) -> None:
     long = "a-folder-with-a-very-long-name-indeed"
     list(repo.import_sessions([lay(tmp_path / "home", NAMES[0], f"/work/{long}", "One", 90)]))

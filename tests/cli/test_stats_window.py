@@ -156,7 +156,7 @@ class TestTheScreen:
             OPUS[:12],
             "question 1",
             "Bash",
-            "nobody knows what requests of nobody-knows",
+            "no list price is known for the requests to nobody-knows",
         ):
             assert words in done.out
         assert "▁" in done.out or "█" in done.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -345,13 +346,21 @@ class TestNothing:
 
         assert "close to it: review" == caught.value.hint
 
-    def test_lists_something_where_nothing_comes_close(self, repo: Repo) -> None:
-        commit = chain(repo, [1])
+    def test_says_where_to_look_where_nothing_comes_close(self, repo: Repo) -> None:
+        chain(repo, [1])
 
         with pytest.raises(NotFound) as caught:
             repo.commit("zzz")
 
-        assert f"there are: {commit.short}, …" == caught.value.hint
+        assert {"sessions", "log", "branch", "tag"} == set(re.findall("`harken ([a-z]+)`", str(caught.value.hint)))
+
+    def test_of_an_agent_in_a_session_without_any_says_so(self, repo: Repo) -> None:
+        keep(repo, turn(1), session_id="session-1")
+
+        with pytest.raises(NotFound) as caught:
+            repo.commit("session-1/nobody")
+
+        assert "session session-1 has no sub-agents" == caught.value.hint
 
     def test_in_an_empty_store_says_how_to_fill_it(self, repo: Repo) -> None:
         with pytest.raises(NotFound) as caught:

@@ -199,13 +199,23 @@ def _about_disk(problem: OSError) -> HarkenError:
 
 
 def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
-    """The error; where a file was named and a REF is wanted, with what to do about that."""
-    from .options import is_file
+    """The error; where a file or a folder was named and a REF is wanted, with what to do about that."""
+    from .options import is_file, is_folder
 
     for word in words if problem.code == "not_found" else ():
-        if str(problem).endswith(repr(word)) and is_file(word):
+        if not str(problem).endswith(repr(word)):
+            continue
+        if is_file(word):
             problem.hint = f"it is a file; `harken import {word}` brings its session into the store"
+        elif "/" in word and is_folder(word):
+            problem.hint = f"it is a folder; `harken import {word}` brings the sessions in it into the store"
+        elif _is_called_like_a_file(word):
+            problem.hint = "nor is there a file of that name"
     return problem
+
+
+def _is_called_like_a_file(word: str) -> bool:
+    return word.startswith(("/", "./", "../", "~")) or word.endswith((".json", ".jsonl"))
 
 
 def _explained(problem: click.ClickException) -> click.ClickException:

@@ -83,7 +83,7 @@ def _session_of(repo: Repo, word: str) -> str:
     for one in results:
         if one.session and not one.parent and one.status != "failed":
             return one.session
-    why = next((one.error for one in results if one.error), "no session was found in it")
+    why = next((one.error for one in results if one.error), "no session was found in it").removeprefix(f"{word}: ")
     raise BadRequest(f"{word} cannot be shown: {why}", hint="name a session's file, a commit, a branch or a session id")
 
 

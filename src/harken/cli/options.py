@@ -173,6 +173,11 @@ def is_file(word: str) -> bool:
     return is_there(word) and Path(word).is_file()
 
 
+def is_folder(word: str) -> bool:
+    """Whether a folder is called like this."""
+    return is_there(word) and Path(word).is_dir()
+
+
 def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store; for a SESSION that is a file it is not even looked at, since it may be damaged."""
     return _passing(to_the_readers_end(function), _open_unless_file)

@@ -24,13 +24,14 @@ TITLE = 60
 LEAST_TITLE = 8
 PROJECT = (8, 14, 20)
 """Columns of a project in a narrow window, in one of 80 columns and in a wide one."""
+LEAST_PROJECT = 4
 NUMBERS = ("messages", "cost")
 """What is written to the right."""
 STYLES = {"session": "name", "age": "dim", "project": "mark", "origin": "dim"}
 
 
 class SessionLine(NamedTuple):
-    """The cells of a line; the origin stands behind the title, and is never cut off."""
+    """The cells of a line; the origin stands behind the title, whole or not at all."""
 
     session: str
     age: str
@@ -110,6 +111,9 @@ def _widths(lines: Sequence[SessionLine], wide: int) -> dict[str, int]:
         found["session"] = min(found["session"], max(SHORT_ID, int(wide * IDS)))
         found["project"] = min(found["project"], PROJECT[(wide >= NARROW) + (wide >= WIDE)])
         rest = sum(found.values()) - found["title"] + len(gap(wide)) * (len(found) - 1)
+        if (short := LEAST_TITLE - (wide - rest)) > 0:  # then the folder makes way
+            cut = min(short, max(0, found["project"] - LEAST_PROJECT))
+            found["project"], rest = found["project"] - cut, rest - cut
         found["title"] = max(LEAST_TITLE, wide - rest)
     else:  # nothing is cut, and one long name does not set the others apart
         found["title"] = max((ui.columns(line.title + line.origin) for line in lines), default=0)
@@ -131,7 +135,8 @@ def _fitted(line: SessionLine, widths: dict[str, int], wide: int) -> list[ui.Wor
             text += line.origin
         elif name == "title":
             most -= longer
-            text = ui.fit(text, max(1, most - ui.columns(line.origin))) + line.origin
+            left = most - ui.columns(line.origin)  # where there is no room, the numbers behind it stay
+            text = ui.fit(text, left) + line.origin if left > 0 else ui.fit(text, max(1, most))
         space = " " * (most - ui.columns(text))
         padded = space + text if name in NUMBERS else text + space
         cells.append(ui.Styled(padded, STYLES[name]) if name in STYLES else padded)

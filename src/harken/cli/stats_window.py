@@ -76,11 +76,11 @@ def draw_remarks(total: UsageTotal) -> None:
         )
     if total.unpriced:
         names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
-        ui.fact("", f"nobody knows what requests of {names} cost", 0)
+        ui.fact("", f"no list price is known for the requests to {names}", 0)
     if total.unverified:
         ui.fact("", f"the price was not checked of {', '.join(total.unverified)}", 0)
     if total.cost_usd_micros is not None:
-        ui.fact("", f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of", 0)
+        ui.fact("", f"the runtimes themselves said {money(total.cost_usd_micros)}, for what they tell the cost of", 0)
 
 
 def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0, per: str = "") -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def undo_command(repo: Repo, name: str | None, number: int | None, as_json: bool) -> None:
     """Take back the last move of a branch or tag
 
-    Of NAME, or of whichever was moved last; or the move of that NUMBER. Undoing is a move too, so undoing twice brings
-    the first one back: to go further, give the numbers one by one. For example:
+    Without a NAME, of the branch or tag that was moved last; with the number of a move, that move. Undoing is a move
+    too, so undoing twice brings the first one back: to go further back, give the numbers one by one. For example:
 
         harken undo review
 

@@ -35,8 +35,9 @@ class ViewGroup(click.Group):
                 raise click.UsageError(f"the view comes first, then the session: `harken view {word} {args[0]}`", ctx)
             if not get_close_matches(args[0], self.commands):  # no view at all: whoever types this means a session
                 views = ", ".join(self.commands)
-                text = f"'{args[0]}' is no view; name one before the session: `harken view timeline {args[0]}`"
-                raise click.UsageError(f"{text}. The views are {views}", ctx)
+                text = f"'{args[0]}' is no view; the views are {views}"
+                hint = f"if it is a session, name a view before it: `harken view timeline {args[0]}`"
+                raise click.UsageError(f"{text}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -34,6 +34,7 @@ TOO_SHORT = (
     f"the beginning of a name or of a session's id has at least {FEWEST_CHARACTERS} characters; a shorter id is given "
     "whole"
 )
+WHERE_TO_LOOK = "`harken sessions` lists the sessions, `harken log` the commits, `harken branch` and `harken tag` names"
 _OLDER = re.compile(r"(.+)~([0-9]{1,9})", re.DOTALL)
 
 
@@ -98,7 +99,8 @@ def get_session(store: Store, text: str) -> SessionRow:
     _refuse_agents_alone(store, text)
     close = close_to(text, [row.session for row in readable_sessions(store)], most=CANDIDATES, least=0.5)
     hint = "close to it: " + ", ".join(close) if close else "`harken sessions` lists them"
-    raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
+    hint = TOO_SHORT if _is_short_beginning(store, text) else _agents_named(store, text) or hint
+    raise NotFound(f"there is no session {text!r}", hint=hint)
 
 
 def session_meant(store: Store, text: str) -> SessionRow | None:
@@ -339,8 +341,12 @@ def _agents_named(store: Store, ref: str) -> str:
     """The agents of the session in `SESSION/AGENT`, where there is such a session and no such agent."""
     session, slash, _ = ref.rpartition("/")
     row = session_named(store, session, exact=False) if slash else None
-    below = agents_below(store, row) if row is not None else []
-    return _listing([one.session for one in below], "its agents are: ") if below else ""
+    if row is None:
+        return ""
+    below = agents_below(store, row)
+    if not below:
+        return f"session {row.session} has no sub-agents"
+    return _listing([one.session for one in below], "its agents are: ")
 
 
 def whole_principal(store: Store, principal: str) -> str:
@@ -370,5 +376,4 @@ def _hint(store: Store, ref: str) -> str:
     close += close_to(ids.COMMIT_PREFIX + digits[:8], commits, most=3)
     if close:
         return "close to it: " + ", ".join(close)
-    newest = [*known[:3], *commits[:3]]
-    return "there are: " + ", ".join(newest) + ", …" if newest else "the store is empty; `harken import` fills it"
+    return WHERE_TO_LOOK if known or commits else "the store is empty; `harken import` fills it"

@@ -169,7 +169,8 @@ VIEWS: tuple[IndexView, ...] = (
     ),
     _view(
         "usage",
-        "one row for each report of what a request to a model used; those with `counted` are each request once",
+        "one row for each report of what a request to a model used, or of what a run or a whole session did; sums over"
+        " those with `counted` have each request once, and `daily` has how many requests there were",
         """
         session text sessions.session -- the session that reports it
         request text usage.key -- the request

@@ -322,7 +322,12 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
     here = current.target if current else ""
     if expect is not None and expect != here:
         moved = f"{kind} {name!r} points at {ids.commit_ref(here) if here else 'nothing'} now"
-        raise Conflict(moved, hint="look again" if expect else f"another name, or `harken {kind} --move {name} REF`")
+        raise Conflict(
+            moved,
+            hint=f"somebody moved it; `harken moves {name}` tells when"
+            if expect
+            else f"another name, or `harken {kind} --move {name} REF`",
+        )
     if not to and current is None and expect is None:
         raise NotFound(f"no {kind} {name!r}", hint=f"`harken {kind}` lists them")
 
