@@ -18,13 +18,13 @@ import pytest
 
 import harken
 from harken.errors import Conflict, HarkenError, Locked
-from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import upkeep
 from harken.repo.doctor import diagnose
 from harken.runtimes import spooled
 from harken.runtimes.live import RunFacts
 from harken.runtimes.process import CHUNK
-from harken.runtimes.spool import SpoolFile, new_header, taken
+from harken.runtimes.spool import SpoolFile, SpoolNote, new_header, taken
 from harken.runtimes.spooled import store_spools
 from harken.store import Store
 from harken.store.sqlite import SqliteStore
@@ -246,6 +246,30 @@ class TestASpool:
         assert ["Say hello", "Let me look.", "Bash", "fine", "Hello."] == said(bench.events(LIVE))
         with harken.open(bench.store) as repo:
             assert bench.notes["tools"][0][1].strip() in [commit.short for commit in repo.history(LIVE)]
+
+    @pytest.mark.parametrize("stored", range(6), ids=lambda lines: f"{lines} lines stored")
+    def test_adds_all_of_a_run_that_said_what_an_earlier_one_had_said(self, bench: Bench, stored: int) -> None:
+        """A program need not name what it says otherwise in each run, and its lines have no times."""
+        once = ["Say it", "Done."]
+        with harken.open(bench.store) as repo:
+            for started, lines in ((1, 5), (10, stored), (10, 5)):
+                header = new_header("claude-code", RunFacts(runtime="claude-code"), started=started, session="s")
+                spool = SpoolFile(repo.store, header)
+                spool.note(SpoolNote(time=started + 1, prompt="Say it"))
+                printed = [init(), says("Done.", uuid="same"), result("Done.")]
+                for step in printed[: lines - 1]:
+                    spool.line(json.dumps(step["line"]).encode())
+                if lines == 5:
+                    spool.note(SpoolNote(time=started + 2, status=0))
+                spool.keep()
+                assert [""] == [done.problem for done in repo.store_spools()]
+
+        events = bench.events(LIVE)
+        assert once + once == said(events)
+        assert [2, 2] == [
+            sum(isinstance(event, Metric) and event.ends_run for event in events),
+            sum(isinstance(event, System) and event.subtype == "shutdown" for event in events),
+        ]
 
     def test_that_is_damaged_is_told_once_set_aside_and_stops_nothing(self, bench: Bench) -> None:
         with locked(bench):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from harken.context import find_session
 from harken.context.live import kept_events, live_rest, recorded_events
 from harken.context.names import LIVE_BRANCH
 from harken.errors import BadRecord, Conflict, HarkenError, Locked
-from harken.events import Event
+from harken.events import Event, Prompt, System
 from harken.events.cbor import encode_event
 from harken.ids import chunk_hash
 from harken.store import Store
@@ -217,8 +217,9 @@ class _SpooledChain:
         self.name = opening.name
         branch = store.find_name(LIVE_BRANCH + opening.name)
         recorded = recorded_events(store, branch.target)[0] if branch is not None else ()
-        # Their names and not the events: a session may be larger than the memory.
-        self._there = Counter(map(_event_name, recorded))
+        self._recorded = recorded
+        self._there: Counter[bytes] | None = None
+        self._started = header.started
         row = find_session(store, opening.name)
         file = store.get_commit(row.tip) if row is not None and row.source and row.tip else None
         self._in_file = None if file is None else kept_events(store, file)
@@ -254,6 +255,8 @@ class _SpooledChain:
 
     def _is_new(self, event: Event) -> bool:
         name = _event_name(event)
+        if self._there is None:  # the first event of the run says where its part begins
+            self._there = _of_this_run(self._recorded, name, self._started)
         if not self._there[name]:
             return True
         self._there[name] -= 1
@@ -270,6 +273,25 @@ class _SpooledChain:
             raise
 
 
+def _of_this_run(recorded: Iterable[Event], first: bytes, started: int) -> Counter[bytes]:
+    """How often each event stands in what a run had stored of itself, by the name of its first event and the time at
+    which it started. What earlier runs of the session stored does not count: a program may print the same lines in
+    each of its runs."""
+    # Their names and not the events: a session may be larger than the memory.
+    there: Counter[bytes] = Counter()
+    for event in recorded:
+        if _is_noted(event) and event.time is not None and event.time < started:
+            there.clear()
+        elif (name := _event_name(event)) == first or there:
+            there[name] += 1
+    return there
+
+
+def _is_noted(event: Event) -> bool:
+    """Whether a line of ours may have told it: these have the time at which they were written."""
+    return isinstance(event, Prompt) or (isinstance(event, System) and event.subtype == "shutdown")
+
+
 def _event_name(event: Event) -> bytes:
-    """A short name that no other event has."""
+    """A short name that no other event of a run has."""
     return chunk_hash(encode_event(event))
