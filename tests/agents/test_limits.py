@@ -269,3 +269,20 @@ def test_limits_that_a_log_has_wrong_are_none(tmp_path: Path, found: Any) -> Non
         assert RunLimits() == root.limits
         assert "Hello." == say(root, "Hello?")
         assert Used(cost_usd=PRICE, tokens=100, steps=1) == AgentPool.of(session).used()
+
+
+def test_what_an_agent_begins_with_is_none_of_its_steps(tmp_path: Path) -> None:
+    path, parts = tmp_path / "log", {"*": {"otherwise": "Hm."}}
+    root, session, _ = stage(path, parts)
+    with session:
+        for _ in range(3):
+            say(root, "Well?")
+        ann = Agent(session, None, root.transcript, name="Ann", parent=root, limits=RunLimits(steps=1))
+        assert "Hm." == say(ann, "And you?")
+        with pytest.raises(LimitReached):
+            say(ann, "And now?")
+        used = AgentPool.of(session).used
+        assert (4, 1) == (used().steps, used(ann.agent_id).steps)
+    root, session, _ = stage(path, parts)
+    with session:
+        assert 4 == AgentPool.of(session).used().steps

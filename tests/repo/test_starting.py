@@ -15,7 +15,7 @@ import pytest
 
 import harken
 from harken import BadRequest, NotFound, Repo, Session, load_session
-from harken.agents import Agent, ScriptedModel
+from harken.agents import Agent, AgentPool, RunLimits, ScriptedModel
 from harken.repo.live import KeptSession
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -62,6 +62,25 @@ def test_an_agent_goes_on_from_what_another_program_knew(repo: Repo, tmp_path: P
     with again:
         assert known + 2 == len(root.subagents["Ann"].transcript)
     assert [] == harken.SessionViewer(tmp_path / "log").problems
+
+
+def test_what_was_said_elsewhere_is_no_step_under_a_limit(repo: Repo, tmp_path: Path) -> None:
+    source = recorded(repo, "claude-code")
+    steps = RunLimits(steps=1)
+    with repo.session(tmp_path / "begun", start=source, ack="os") as session:
+        root, _ = load_session(session, language_model=MODEL, limits=steps)
+        assert any("assistant" == entry["role"] for entry in root.transcript)
+        root.harken("Well?")
+        assert "I remember." == asyncio.run(root.response())
+        assert 1 == AgentPool.of(session).used().steps
+    with repo.session(tmp_path / "log", ack="os") as session:
+        ann = repo.agent(source, session=session, name="Ann", language_model=MODEL, limits=steps)
+        ann.harken("Well?")
+        assert "I remember." == asyncio.run(ann.response())
+        assert 1 == AgentPool.of(session).used().steps
+    for name in ("begun", "log"):
+        with Session.load(tmp_path / name) as session:
+            assert 1 == AgentPool.of(session).used().steps
 
 
 def test_it_can_be_the_first_agent_of_a_session(repo: Repo, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from harken.errors import BadRequest, LimitReached
 from harken.events import System
 from harken.events.tally import SYNTHETIC
 from harken.log import Session
+from harken.log.base import BEGINS_WITH
 
 from .actions import TOOLS
 from .typed import hold, whole
@@ -83,20 +84,34 @@ def read_limits(value: object) -> RunLimits | None:
 
 
 class Ledger:
-    """What each agent has used, one line of the log after the other."""
+    """What each agent has used, one line of the log after the other. What an agent or a log begins with was used
+    before, by whoever said it."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._used: dict[str, Used] = {}
-        self.take(session.records())
+        self._beginnings: dict[str, int] = {}
+        """How many entries are still to come of what an agent begins with."""
+        self.take(session.own_records())
         session.line_observers.append(self.take)
 
     def take(self, lines: Iterable[dict[str, Any]]) -> None:
         """Take in lines of the log."""
         for line in lines:
-            if (found := _used(line)) is not None:
-                agent_id = str(line.get("agent_id") or "")
+            agent_id = str(line.get("agent_id") or "")
+            if not self._is_beginning(agent_id, line) and (found := _used(line)) is not None:
                 self._used[agent_id] = self._used.get(agent_id, Used()) + found
+
+    def _is_beginning(self, agent_id: str, line: dict[str, Any]) -> bool:
+        kind, attributes = line.get("event_type"), line.get("attributes")
+        if kind == "agent_created" and isinstance(attributes, dict):
+            count = attributes.get(BEGINS_WITH)
+            self._beginnings.setdefault(agent_id, count if type(count) is int else 0)
+        if kind != "transcript_entry" or line.get("index"):
+            return False
+        left = self._beginnings.get(agent_id, 0)
+        self._beginnings[agent_id] = max(left - 1, 0)
+        return left > 0
 
     def of(self, agent_id: str | None) -> Used:
         """What an agent and all below it have used; None: everybody."""

@@ -28,6 +28,7 @@ from harken.formats.session_log import (
     continues,
     events_of,
     events_of_record,
+    origin_of,
     read_about,
     read_records,
 )
@@ -127,6 +128,16 @@ class LogReader(ABC):
     def records(self) -> Iterator[LogLine]:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
         yield from readable(self.scan())
+        yield from list(self._batched)
+
+    def own_records(self) -> Iterator[LogLine]:
+        """As `records`, without the conversation that the log goes on from where Harken began it with one."""
+        carried = 0
+        for record in self.scan():
+            if record.data is not None and record.offset >= carried:
+                yield record.data
+            if record.data is not None and not record.offset and (origin := origin_of(record.data, record.length + 1)):
+                carried = origin.prefix
         yield from list(self._batched)
 
     def records_of(self, agent_ids: Iterable[str]) -> Iterator[LogLine]:

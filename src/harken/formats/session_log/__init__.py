@@ -27,7 +27,7 @@ from .reading import (
     instant_of,
     shown,
 )
-from .scan import LogScanner, first_digits, main_agent, scan, told_records
+from .scan import LogScanner, first_digits, main_agent, origin_of, scan, told_records
 from .transcripts import context, continues, owner, side_chains
 from .writing import ENTRIES, encode, record_of, records_of, runs
 
@@ -142,6 +142,7 @@ __all__ = [
     "main_agent",
     "may_be_log",
     "normalise",
+    "origin_of",
     "owner",
     "read",
     "read_about",

@@ -143,7 +143,7 @@ class LogScanner:
         if (instant := instant_of(data.get("timestamp"))) is not None:
             self._time = instant
         if now.records == 1:
-            now.origin = _origin(data, size)
+            now.origin = origin_of(data, size)
         self._note(data, events)
         if now.main is not None and agent_of(data) not in ("", now.main) and is_told(data):
             now.inside += now.tally.messages - before
@@ -315,7 +315,7 @@ def _argument(call: LogLine, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _origin(line: LogLine, size: int) -> Origin | None:
+def origin_of(line: LogLine, size: int) -> Origin | None:
     """What a log that Harken began says in its first line: the creation of the agent that goes on."""
     attributes = line.get("attributes") if line.get("event_type") == "agent_created" else None
     return read_origin(attributes.get(ORIGIN), size) if isinstance(attributes, dict) and ORIGIN in attributes else None
