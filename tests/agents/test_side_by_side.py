@@ -520,6 +520,36 @@ class TestKilledBeforeACallHasBegun:
             assert ([0, 1, 2] if way == "hook" else [1, 2]) == begun
             assert [f"Paid {n}." for n in range(3)] == contents(root, "tool")
 
+    @pytest.mark.parametrize("way", ["limit", "alone", "hook"])
+    def test_it_is_run_after_a_kill_behind_the_write_of_the_message_too(self, way: str, tmp_path: Path) -> None:
+        begun: list[int] = []
+        sizes: list[int] = []
+        path = tmp_path / "log"
+
+        def pay(n: int) -> str:
+            begun.append(n)
+            return f"Paid {n}."
+
+        given: dict[str, Any] = {
+            "tools": [make_tool(pay, alone=way == "alone")],
+            "parallel": 1 if way == "limit" else 8,
+        }
+        if way == "hook":
+            given["hooks"] = [Hook(name="watch", points=("tool",), function=lambda _: None)]
+        root, session = open_stage(path, self.PARTS, **given)
+        session.observers.append(lambda _: sizes.append(path.stat().st_size))
+        with session:
+            say(root, "Pay.")
+        logged = path.read_bytes()
+        path.write_bytes(logged[: next(size for size in sizes if b'"tool_calls"' in logged[:size])])
+        begun.clear()
+
+        root, session = open_stage(path, self.PARTS, **given)
+        with session:
+            asyncio.run(root.resume())
+
+            assert ([0, 1, 2] if way == "hook" else [1, 2]) == begun
+
     def test_one_that_had_begun_is_not_run_again(self, tmp_path: Path) -> None:
         begun: list[int] = []
         pay = self.killed_in(1, tmp_path / "log", begun)

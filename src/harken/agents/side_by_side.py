@@ -103,13 +103,16 @@ def runs_once(tool: Tool | None) -> bool:
     return tool is not None and tool not in CONTINUED and not tool.redo
 
 
+def hold_late(turn: Turn, calls: Sequence[Entry], message_id: str) -> None:
+    """Log which calls of a message that is being written cannot begin at once, so that they are run when the turn goes
+    on after a kill. In a write of its own, a kill before it would leave them as if they might have begun."""
+    CallGroup(turn, calls, message_id, resumed=False).hold_late()
+
+
 async def run(turn: Turn, calls: Sequence[Entry], message_id: str, *, resumed: bool = False) -> None:
     """Run calls of a message; each result is logged as it comes. What stops one stops those that have not begun, and
-    the turn once the others are over. Those that cannot begin at once are logged as held back until they do, so that
-    they are run when the turn goes on after a kill."""
+    the turn once the others are over."""
     group = CallGroup(turn, calls, message_id, resumed=resumed)
-    if not resumed:  # one that is resumed has not begun either, or may be run again
-        group.hold_late()
     await group.work()
     group.settle()
 

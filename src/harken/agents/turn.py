@@ -237,9 +237,8 @@ class Turn:
                 pass
 
     def _keep(self, reply: Reply) -> tuple[Message, str]:
-        """Log the model's message, and what it cost in the same write."""
-        agent, message = self.agent, _message(reply)
-        message |= agent.pool.beside.pop(agent.agent_id, {})
+        """Log the model's message, and in the same write what it cost and which of its calls have to wait."""
+        agent, message = self.agent, _message(reply) | self.agent.pool.beside.pop(self.agent.agent_id, {})
         seconds = message.pop("seconds", None)
         if agent.is_terminated:  # meanwhile: nobody hears what it says, but it was paid for
             agent.pool.meter(agent, reply, agent.last_message_id())
@@ -250,6 +249,8 @@ class Turn:
             agent.pool.meter(agent, reply, message_id)
             if seconds is not None:
                 log_time(agent, seconds, message_id)
+            if len(calls := calls_of(message)) > 1 or (calls and is_guarded(agent)):
+                side_by_side.hold_late(self, calls, message_id)
         if agent.pool.stream is not None:
             told_whole(agent, message.get("content") or "")
         return message, message_id
@@ -288,8 +289,7 @@ class Turn:
         agent = self.agent
         if not agent.pool.is_plain and settling.sent_back_for_its_form(agent, said):
             return False
-        reviews = times_sent_back(agent.transcript)
-        if reviews < MAX_REVIEWS:
+        if (reviews := times_sent_back(agent.transcript)) < MAX_REVIEWS:
             moment = Moment(
                 point="finished", agent=agent, message_id=said.message_id or "", text=str(said), attempt=reviews
             )
