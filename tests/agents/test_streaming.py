@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,25 @@ def test_a_reply_is_heard_word_by_word(tmp_path: Path) -> None:
     assert ["One ", "two ", "three."] == texts
     assert ("root", "reply", "One two three.") == told.pieces[-1]
     assert [] == told.unlogged
+
+
+def test_a_thought_right_before_the_reply_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thinker:
+        name = "scripted:thinker"
+
+        async def complete(self, request: Request) -> Reply:
+            raise AssertionError("it is streamed")
+
+        async def stream(self, request: Request) -> AsyncIterator[Streamed | Reply]:
+            yield Streamed(kind="thinking", text="Who knows?")
+            yield Reply(content="I do.", thinking="Who knows?")
+
+    monkeypatch.setattr(asking, "MOMENT", 60.0)
+    told = Told()
+    root, session = load_session(tmp_path / "log", language_model=Thinker(), stream=told)
+    with session:
+        assert "I do." == say(root, "Who knows?")
+    assert [("thinking", "Who knows?"), ("text", "I do."), ("reply", "I do.")] == [one[1:] for one in told.pieces]
 
 
 def test_what_is_gathered_within_a_moment_costs_no_line_of_the_log(

@@ -151,6 +151,8 @@ class Asking:
         except BaseException:
             self._flush()  # what the model had said is part of what happened
             raise
+        if self._kind == "thinking":
+            self._flush()  # of the words the reply has the rest, and shows it when it is in the log
         words = reply.content or ""
         self.pool.unshown[self.agent.agent_id] = (words[self._shown["text"] :], self.attempt)
         return reply
