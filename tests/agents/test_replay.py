@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harken import load_session
-from harken.agents import Agent, Call, HookAgent, open_model
+from harken.agents import Agent, Call, HookAgent, departures, open_model
 from harken.errors import ModelFailed
 from support.stage import call, contents, lines, open_stage, say
 
@@ -80,6 +80,26 @@ class TestWhereItDeparts:
             told = "message 2 of 'root': it is asked 'something else', and was 'again'"
             assert told in str(failed.value)
             assert told in lines(session, event_type="error")[-1]["message"], "the log says it too"
+
+    def test_what_differs_is_told_also_in_the_middle_of_long_words_that_others_follow(self, tmp_path: Path) -> None:
+        way = "A long way " * 50
+        root, session = open_stage(tmp_path / "long", TALK)
+        with session:
+            root.harken(way + "home")
+            say(root, "Go.")
+
+        root, session = replayed(tmp_path / "log", tmp_path / "long")
+        with session:
+            root.harken(way + "out")
+            with pytest.raises(ModelFailed) as failed:
+                say(root, "Go.")
+
+            asked, was = str(failed.value).split(" and was ")
+            assert asked.endswith("A long way out',")
+            assert was.endswith("A long way home'")
+            (found,) = departures(tmp_path / "long", session)
+            assert str(found.recorded).endswith("A long way home")
+            assert str(found.replayed).endswith("A long way out")
 
     def test_nor_do_changed_instructions(self, tmp_path: Path, recorded: Path) -> None:
         root, session = replayed(tmp_path / "log", recorded, system_prompt="Be long.")

@@ -14,7 +14,7 @@ import msgspec
 from harken.log import Session
 
 from .entries import Entry, call_arguments, call_name, calls_of, for_model
-from .models.replay import AGENT_ID, Path_, agent_path, names_of
+from .models.replay import AGENT_ID, Path_, agent_path, names_of, parted
 
 MAX_SHOWN = 120
 
@@ -47,7 +47,9 @@ def departures(
             one, other = (lines[place] if place < len(lines) else None for lines in (was, now))
             if one != other:
                 names = "/".join(name for name, _ in path)
-                found.append(Departure(agent=names, place=place, recorded=_short(one), replayed=_short(other)))
+                texts = parted(one or "", other or "", MAX_SHOWN)
+                recorded, replayed = (cut or text for cut, text in zip(texts, (one, other), strict=True))
+                found.append(Departure(agent=names, place=place, recorded=recorded, replayed=replayed))
                 break
     return found
 
@@ -71,7 +73,3 @@ def _line(message: Entry) -> str | None:
     calls = "; ".join(f"{call_name(call)}({call_arguments(call)})" for call in calls_of(message))
     text = " ".join(part for part in (str(message.get("content") or ""), calls) if part)
     return AGENT_ID.sub("agent", f"{message.get('role')}: {text}")
-
-
-def _short(text: str | None) -> str | None:
-    return text if text is None or len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

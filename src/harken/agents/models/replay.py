@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -92,13 +93,29 @@ def _departure(answers: list[Recorded], request: Request, asked: Asked) -> str:
     here = f"message {request.turn + 1} of {'/'.join(request.path)!r}"
     then = next((one for one in answers if one.turn == request.turn), None)
     if then is None:
-        return f"the recording has no {here}, which answers {_shown(asked)}"
-    return f"the replay departs from the recording at {here}: it is asked {_shown(asked)}, and was {_shown(then.asked)}"
+        return f"the recording has no {here}, which answers {_shown(asked[-1][1] if asked else '')}"
+    pairs = zip_longest(asked, then.asked)
+    now, was = next((pair for pair in pairs if pair[0] != pair[1]), (None, None))
+    role = now is not None and was is not None and now[1] == was[1]  # whose words they are is all that differs
+    first, other = (": ".join(one[0 if role else 1 :]) if one is not None else "" for one in (now, was))
+    is_asked, was_asked = (repr(text) if text else "nothing more" for text in parted(first, other, _SHOWN))
+    return f"the replay departs from the recording at {here}: it is asked {is_asked}, and was {was_asked}"
 
 
-def _shown(asked: Asked) -> str:
-    text = asked[-1][1] if asked else ""
+def _shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def parted(one: str, other: str, most: int) -> tuple[str, str]:
+    """Two texts that differ, cut to some characters of each that show where they do."""
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = 0 if same < most // 2 else same - most // 4
+
+    def cut(text: str) -> str:
+        part = text[start : start + most]
+        return "…" * (start > 0) + part + "…" * (start + most < len(text)) if text else ""
+
+    return cut(one), cut(other)
 
 
 def _stretches(messages: Iterable[Message], summaries: Iterable[str]) -> Iterator[Asked]:
