@@ -8,8 +8,9 @@ import pytest
 
 from harken import LoggedString, Session, SessionViewer
 from harken.errors import NotFound
-from harken.events import AgentCreated, Prompt, Thinking, ToolCall, ToolResult
+from harken.events import AgentCreated, Error, Prompt, System, Thinking, ToolCall, ToolResult
 from harken.formats.session_log import records_of
+from harken.log import OpenQuestion
 
 
 def test_a_session_can_be_looked_at_while_it_is_written(tmp_path):
@@ -63,6 +64,24 @@ def test_text_made_for_several_by_a_tool_nobody_knows_is_one_content(tmp_path):
     assert [("broadcast", "action"), ("Attention", "text"), ("Attention", "heard")] == [
         (one["content"], one["kind"]) for one in viewer.timeline() if one["kind"] != "created"
     ][:3]
+
+
+def test_the_timeline_tells_what_was_asked_answered_and_failed(tmp_path):
+    path = tmp_path / "session.jsonl"
+    with Session(path) as session:
+        session.log_agent_created("root", role="root")
+        session.append([System(agent_id="root", subtype="calls_held"), Error(agent_id="root", message="overloaded")])
+        asked = session.ask_person(OpenQuestion(message_id="", agent_id="root", text="Where to?"))
+        session.answer(asked.message_id, "Rome")
+
+    told = [(one["kind"], one["content"]) for one in SessionViewer(path).timeline()]
+
+    assert [
+        ("system", "calls held"),
+        ("error", "overloaded"),
+        ("system", "question: Where to?"),
+        ("system", "answer: Rome"),
+    ] == told[1:]
 
 
 def test_the_tree_and_the_session_agree_on_who_made_whom_while_several_calls_are_open(tmp_path):

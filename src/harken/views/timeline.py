@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import msgspec
 
-from harken.events import Output
+from harken.events import Error, Event, Output, Recovery, System
 from harken.events.edits import is_entry
 
 from .base import ACTION, CREATED, OTHER
@@ -66,7 +66,7 @@ def happening(index: Index, at: int) -> Happening:
         content = index.name(index.holders[at])
     elif kind == OTHER and not is_entry(first := index.records[at][0]):
         kind = first.kind
-        content = _record_type(first) if isinstance(first, Output) else content
+        content = _notice(first) or content
     return {  # as a display: calling the type takes twice as long, and a session has many lines
         "message_id": index.ids[at],
         "time": index.time_text(at),
@@ -76,6 +76,20 @@ def happening(index: Index, at: int) -> Happening:
         "doing": doing,
         "links": list(index.parent_ids(at)),
     }
+
+
+def _notice(event: Event) -> str:
+    """What an event tells that is no part of a conversation."""
+    match event:
+        case Output():
+            return _record_type(event)
+        case System():
+            return ": ".join(filter(None, (event.subtype.replace("_", " "), event.message)))
+        case Error():
+            return event.message
+        case Recovery():
+            return event.reason
+    return ""
 
 
 class _Typed(msgspec.Struct):
