@@ -119,8 +119,9 @@ class ClientCall(ABC):
         """Log what came of the reply."""
 
     def about(self, problem: BaseException) -> dict[str, Any]:
-        """What is known of a failure."""
-        return {}
+        """What is known of a failure, as errors of this make say it."""
+        said = {"status": "status_code", "request_id": "request_id", "body": "body"}
+        return {key: getattr(problem, name, None) for key, name in said.items()}
 
     # What happens
 

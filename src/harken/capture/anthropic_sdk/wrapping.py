@@ -72,10 +72,6 @@ class AnthropicCall(ClientCall):
             also=reply.also,
         )
 
-    def about(self, problem: BaseException) -> dict[str, Any]:
-        said = {"status": "status_code", "request_id": "request_id", "body": "body"}
-        return {key: getattr(problem, name, None) for key, name in said.items()}
-
 
 def captured_request(body: Record, messages: list[Any], model: str) -> CapturedRequest:
     """What a request says."""

@@ -76,11 +76,6 @@ class OpenAICall(ClientCall):
         """The request was logged when the call began, as the host gave it."""
         return self.exchange
 
-    def about(self, problem: BaseException) -> dict[str, Any]:
-        """What is known of a failure."""
-        said = {"status": "status_code", "request_id": "request_id", "body": "body"}
-        return {key: getattr(problem, name, None) for key, name in said.items()}
-
     def tell(self, exchange: Exchange, response: Any, body: bytes, problem: BaseException | None) -> None:
         """Log what came of the reply; a response that is made in the background is waited for."""
         reply = self._read(response, body)
