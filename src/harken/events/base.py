@@ -182,6 +182,12 @@ def clean(text: str) -> str:
     return text
 
 
+def text_at(record: Mapping[str, Any], key: str) -> str:
+    """The text that a record has there, `clean`; empty where it has none."""
+    value = record.get(key)
+    return clean(value) if isinstance(value, str) else ""
+
+
 def yes_or_no(value: object) -> bool | None:
     """The value where it is true or false; None for anything else."""
     return value if isinstance(value, bool) else None

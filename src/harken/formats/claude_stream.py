@@ -13,7 +13,7 @@ from typing import Any
 
 from harken.clock import parse_instant
 from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Tokens, ToolCall
-from harken.events.base import clean, figure
+from harken.events.base import clean, figure, text_at
 from harken.events.messages import signed_thought
 from harken.events.runs import AGENT, AGENTS
 from harken.events.tally import SYNTHETIC
@@ -68,13 +68,13 @@ class ClaudeStreamReader:
             self.session_id = clean(session)
         body = record.get("message")
         inner = body if isinstance(body, dict) else None
-        name = _text(record, "uuid") or place
-        agent = _text(record, "agent_id") or _text(record, "parent_tool_use_id")
+        name = text_at(record, "uuid") or place
+        agent = text_at(record, "agent_id") or text_at(record, "parent_tool_use_id")
         shared = {
             "message_id": name,
             "agent_id": agent if record.get("parent_tool_use_id") else "",
             "time": parse_instant(record.get("timestamp")),
-            "api_id": _text(inner, "id") if inner is not None else "",
+            "api_id": text_at(inner, "id") if inner is not None else "",
         }
         made = list(self._events(record, inner, raw)) or [Output(raw=raw)]
         if shared["agent_id"]:
@@ -85,7 +85,7 @@ class ClaudeStreamReader:
     def _events(self, record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
         kind = record.get("type")
         if kind == "system":
-            yield System(subtype=_text(record, "subtype"), message=_text(record, "message"), metadata=raw)
+            yield System(subtype=text_at(record, "subtype"), message=text_at(record, "message"), metadata=raw)
         elif kind == "assistant":
             yield from _assistant(record, body, raw)
         elif kind == "user":
@@ -127,12 +127,7 @@ class ClaudeStreamReader:
             rest = Metric(scope=AGENTS, request_id=self._run)
             yield rest.with_tokens(self._used.minus(known))
         if record.get("is_error") is True:
-            yield Error(message=_text(record, "result") or _text(record, "subtype"))
-
-
-def _text(record: Record, key: str) -> str:
-    value = record.get(key)
-    return clean(value) if isinstance(value, str) else ""
+            yield Error(message=text_at(record, "result") or text_at(record, "subtype"))
 
 
 def _assistant(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
@@ -140,7 +135,7 @@ def _assistant(record: Record, body: Record | None, raw: bytes) -> Iterator[Even
         yield _flat(record, raw)
         return
     content = body.get("content")
-    model = _text(body, "model")
+    model = text_at(body, "model")
     if not isinstance(content, str | list):
         yield Output(raw=raw, why="an assistant record without content")
         return
@@ -150,20 +145,20 @@ def _assistant(record: Record, body: Record | None, raw: bytes) -> Iterator[Even
     if model != SYNTHETIC and (metric := metric_of(record, body)) is not None:
         # Until a message says why it stopped, its output is no more than what it had when it began.
         known = metric if body.get("stop_reason") else metric.replace(output_tokens=None)
-        yield known.replace(model=model, request_id=_text(record, "request_id"))
+        yield known.replace(model=model, request_id=text_at(record, "request_id"))
 
 
 def _flat(record: Record, raw: bytes) -> Event:
     """The specification's shape: one block, spread over the record."""
     subtype = record.get("subtype")
     if subtype == "text":
-        return Response(content=_text(record, "text"), model=_text(record, "model"))
+        return Response(content=text_at(record, "text"), model=text_at(record, "model"))
     if subtype == "thinking":
-        return signed_thought(_text(record, "thinking"), _text(record, "signature"), redacted=False)
+        return signed_thought(text_at(record, "thinking"), text_at(record, "signature"), redacted=False)
     if subtype in ("tool_use", "server_tool_use"):
         return ToolCall(
-            id=_text(record, "tool_use_id") or _text(record, "id"),
-            name=_text(record, "name"),
+            id=text_at(record, "tool_use_id") or text_at(record, "id"),
+            name=text_at(record, "name"),
             input=encode(record.get("input", {})),
             server_tool=subtype == "server_tool_use",
         )
@@ -256,7 +251,7 @@ def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is, by what only Claude Code puts on such lines: others print the same types and less beside them."""
     found = NO_CLAIM
     for number, record in enumerate(read_head(head), 1):
-        if "sessionId" in record or "qwen_code_version" in record or _text(record, "session_id").startswith("T-"):
+        if "sessionId" in record or "qwen_code_version" in record or text_at(record, "session_id").startswith("T-"):
             return NO_CLAIM
         score, reason = _judge(record)
         if score > found.score:

@@ -12,7 +12,7 @@ from typing import Any
 from harken.clock import instant_of_seconds
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output
-from harken.events.base import clean, figure
+from harken.events.base import figure, text_at
 
 from .base import Format, Written
 from .kit.anthropic import BLOCKS
@@ -48,19 +48,19 @@ def _document(data: bytes) -> Record:
         return {"messages": value}
     if isinstance(value, dict) and (isinstance(value.get("messages"), list) or isinstance(value.get("choices"), list)):
         return value
-    if isinstance(value, dict) and _text(value, "role") in ROLES:
+    if isinstance(value, dict) and text_at(value, "role") in ROLES:
         return {"messages": [value]}
     raise BadRecord("a chat document is an object with messages or choices, or a list of messages")
 
 
 def events_in(value: Record) -> Iterator[Event]:
     """What a request or a response says."""
-    model = _text(value, "model")
+    model = text_at(value, "model")
     given = _given(value)
     for number, message in enumerate(given):
         yield from _placed(message_events(message, model), number)
     if choices := _choices(value):
-        time, api_id = instant_of_seconds(value.get("created")), _text(value, "id")
+        time, api_id = instant_of_seconds(value.get("created")), text_at(value, "id")
         yield from _placed(_answer(choices, model), len(given), time, api_id)
         yield from _usage(value, choices[0], {"time": time, "api_id": api_id})
 
@@ -93,11 +93,6 @@ def _chosen(choices: list[Any]) -> Any:
     return {"role": "assistant", **message} if isinstance(message, dict) else first
 
 
-def _text(value: Record, key: str) -> str:
-    found = value.get(key)
-    return clean(found) if isinstance(found, str) else ""
-
-
 def _usage(value: Record, choice: Any, fields: dict[str, Any]) -> Iterator[Event]:
     usage = value.get("usage")
     if not isinstance(usage, dict):
@@ -109,10 +104,10 @@ def _usage(value: Record, choice: Any, fields: dict[str, Any]) -> Iterator[Event
     kept = (details.get(key) for key in ("cache_write_tokens", "cache_creation_tokens"))
     written = _first(*kept, usage.get("cache_creation_input_tokens"))
     cached = (read or 0) + (written or 0)
-    tier = _text(value, "service_tier")
+    tier = text_at(value, "service_tier")
     yield Metric(
         message_id="usage",
-        model=_text(value, "model"),
+        model=text_at(value, "model"),
         # What came from the cache and went into it is counted in, unless it is more than all there is.
         input_tokens=given if given is None or cached > given else given - cached,
         output_tokens=figure(usage.get("completion_tokens")),
@@ -121,7 +116,7 @@ def _usage(value: Record, choice: Any, fields: dict[str, Any]) -> Iterator[Event
         cache_write_1h_tokens=figure(_inner(details, "cache_creation_token_details").get("ephemeral_1h_input_tokens")),
         reasoning_tokens=figure(_inner(usage, "completion_tokens_details").get("reasoning_tokens")),
         cost_usd=_cost(usage.get("cost")),
-        stop_reason=_text(choice, "finish_reason") if isinstance(choice, dict) else "",
+        stop_reason=text_at(choice, "finish_reason") if isinstance(choice, dict) else "",
         served="" if tier in ("auto", "default") else tier,
         **fields,
     )
@@ -235,7 +230,7 @@ def _is_begun(message: Any) -> bool:
     """Whether it is a message as far as it can be seen, and has nothing in it that is Anthropic's alone."""
     if not isinstance(message, dict) or not message.keys() <= _MESSAGE:
         return False
-    return not message or (_text(message, "role") in ROLES and not _kinds(message) & _ANTHROPIC)
+    return not message or (text_at(message, "role") in ROLES and not _kinds(message) & _ANTHROPIC)
 
 
 def _is_message(message: Any) -> bool:
@@ -252,7 +247,7 @@ def _is_chat(message: Record) -> bool:
 def _kinds(message: Record) -> set[str]:
     """What the parts of its content are."""
     content = message.get("content")
-    return {_text(part, "type") for part in content if isinstance(part, dict)} if isinstance(content, list) else set()
+    return {text_at(part, "type") for part in content if isinstance(part, dict)} if isinstance(content, list) else set()
 
 
 FORMAT = Format(

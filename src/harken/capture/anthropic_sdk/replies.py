@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.events import Error, Event, Metric, Output, Response, System, ToolCall, ToolResult
-from harken.events.base import clean
+from harken.events.base import clean, text_at
 from harken.formats.claude_code.read import usage_metric
 from harken.formats.kit.anthropic import assistant_event
 from harken.formats.kit.jsonl import Record
@@ -41,7 +41,7 @@ class ReadMessage:
 def read_message(reply: WholeMessage, request_id: str) -> ReadMessage:
     """The message as events."""
     body = reply.body
-    model, name = _text(body, "model"), _text(body, "id")
+    model, name = text_at(body, "model"), text_at(body, "id")
     found = ReadMessage(metadata={"response_id": name, **{key: body[key] for key in body if key not in _SAID}})
     content = body.get("content", [])
     refused = body.get("stop_reason") == "refusal"
@@ -53,7 +53,7 @@ def read_message(reply: WholeMessage, request_id: str) -> ReadMessage:
     if not found.events and refused:
         found.add(Response(api_id=name, model=model), {"kind": "refusal"})
     if isinstance(usage := body.get("usage"), dict):
-        stop = _text(body, "stop_reason")
+        stop = text_at(body, "stop_reason")
         found.usage = usage_metric(usage, model=model, stop_reason=stop, api_id=name, request_id=request_id)
         found.also = [
             usage_metric(one, model=model, api_id=f"{name}:compaction:{number}", request_id=request_id)
@@ -114,8 +114,3 @@ def unreadable(body: bytes) -> ReadMessage:
     found = ReadMessage()
     found.add(Error(message=f"the reply is no message: {clean(body[:2000].decode(errors='replace'))}"))
     return found
-
-
-def _text(value: Record, key: str) -> str:
-    found = value.get(key)
-    return clean(found) if isinstance(found, str) else ""

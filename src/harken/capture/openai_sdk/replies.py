@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.events import Error, Event, Metric, Output, Response, ToolResult
-from harken.events.base import clean
+from harken.events.base import clean, text_at
 from harken.formats import openai_chat, openai_responses
 from harken.formats.kit.jsonl import Record, encode
 
@@ -54,7 +54,7 @@ def read_chat(reply: WholeReply) -> ReadReply:
             found.add(event, {"kind": "refusal"} if refused else None)
     for other in choices[1:]:
         about = {"kind": "choice", "choice": other.get("index"), "finish_reason": other.get("finish_reason")}
-        found.add(Output(raw=encode(other), api_id=_text(body, "id")), about, _offered(other))
+        found.add(Output(raw=encode(other), api_id=text_at(body, "id")), about, _offered(other))
     found.metadata |= _names(body) | {"finish_reason": first.get("finish_reason")}
     return _ended(found, reply)
 
@@ -84,7 +84,7 @@ def read_response(reply: WholeReply) -> ReadReply:
     found.metadata |= _names(body)
     if found.usage is not None:
         reason = _inner(body, "incomplete_details").get("reason") or body.get("status")
-        tier = _text(body, "service_tier")
+        tier = text_at(body, "service_tier")
         served = "" if tier in ("auto", "default") else tier
         found.usage = found.usage.replace(stop_reason=clean(reason) if isinstance(reason, str) else "", served=served)
     error = reply.error or body.get("error")
@@ -104,10 +104,10 @@ def _is_refusal(item: Record) -> bool:
 
 def _add_unknown(found: ReadReply, event: Output, item: Record) -> None:
     """An item that no event has a place for is an entry with what it says."""
-    kind = _text(item, "type")
+    kind = text_at(item, "type")
     entry: dict[str, Any] = {"role": "assistant", "content": _pretty(item)}
     if served := kind.endswith("_call"):
-        entry |= {"tool_name": kind.removesuffix("_call"), "tool_call_id": _text(item, "id") or None}
+        entry |= {"tool_name": kind.removesuffix("_call"), "tool_call_id": text_at(item, "id") or None}
     found.add(event, {"kind": "server_tool" if served else "item", "type": kind}, entry)
 
 
@@ -141,11 +141,6 @@ def _list(value: object) -> list[Any]:
 def _inner(value: Record, key: str) -> Record:
     found = value.get(key)
     return found if isinstance(found, dict) else {}
-
-
-def _text(value: Record, key: str) -> str:
-    found = value.get(key)
-    return clean(found) if isinstance(found, str) else ""
 
 
 def _pretty(value: Any) -> str:

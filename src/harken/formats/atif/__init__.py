@@ -11,11 +11,12 @@ from typing import Any
 
 from harken.errors import BadRecord
 from harken.events import Event
+from harken.events.base import text_at
 from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import BOM, SPACE, Record, encode, parse_beginning
 
-from .document import SUBAGENTS, is_version, items, load, text_in
+from .document import SUBAGENTS, is_version, items, load
 from .reading import count_places, read, read_conversation
 
 
@@ -37,7 +38,7 @@ def _join(deltas: Iterable[bytes]) -> bytes:
     steps: list[Any] = []
     inside: list[Any] = []
     for document in map(_checked, parts):
-        document = _renamed(document, {text_in(one, "trajectory_id") for one in inside if isinstance(one, dict)})
+        document = _renamed(document, {text_at(one, "trajectory_id") for one in inside if isinstance(one, dict)})
         steps += items(document, "steps")
         inside += items(document, SUBAGENTS)
         body = {key: value for key, value in document.items() if key not in _OF_ONE} | body
@@ -57,7 +58,7 @@ def _checked(part: bytes) -> Record:
 
 def _renamed(document: Record, taken: set[str]) -> Record:
     """The document with other names for agents inside whose names another document's agents have."""
-    names = {text_in(one, "trajectory_id") for one in items(document, SUBAGENTS) if isinstance(one, dict)}
+    names = {text_at(one, "trajectory_id") for one in items(document, SUBAGENTS) if isinstance(one, dict)}
     new: dict[str, str] = {}
     for name in sorted(names & taken):
         number = 2
@@ -71,7 +72,7 @@ def _renamed(document: Record, taken: set[str]) -> Record:
 
 
 def _with_name(value: Any, new: dict[str, str]) -> Any:
-    name = text_in(value, "trajectory_id") if isinstance(value, dict) else ""
+    name = text_at(value, "trajectory_id") if isinstance(value, dict) else ""
     return {**value, "trajectory_id": new[name]} if name in new else value
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.events.base import clean
 from harken.formats.kit.jsonl import BOM, SPACE, NotJson, Record, parse_document
 
 VERSION = "ATIF-v1.8"
@@ -54,12 +53,6 @@ def inner(record: Record, key: str) -> Record:
     """The object there; empty where there is none."""
     value = record.get(key)
     return value if isinstance(value, dict) else {}
-
-
-def text_in(record: Record, key: str) -> str:
-    """The text there; empty where there is none."""
-    value = record.get(key)
-    return clean(value) if isinstance(value, str) else ""
 
 
 def own(record: Record) -> Record:

@@ -25,13 +25,13 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.events.base import figure, join_parts, yes_or_no
+from harken.events.base import figure, join_parts, text_at, yes_or_no
 from harken.events.edits import INSTRUCTIONS
 from harken.events.runs import SO_FAR
 from harken.events.tally import BOUNDARY, money
 from harken.formats.kit.jsonl import Record, encode
 
-from .document import BETWEEN, CACHE_WRITE, SUBAGENTS, inner, items, load, own, text_in
+from .document import BETWEEN, CACHE_WRITE, SUBAGENTS, inner, items, load, own
 
 COPIED = "copied_context"
 """The origin of prompts that were said in an earlier trajectory and stand here for the model's sake."""
@@ -101,11 +101,11 @@ class TrajectoryReader:
         agent_id = f"agent_{len(self.agents) + 1:03d}"
         self.agents.append(AgentInside(agent_id, parent, call_id, document))
         about = inner(document, "agent")
-        told = {key: text for key in ("session_id", "trajectory_id") if (text := text_in(document, key))}
-        told |= {"version": version} if (version := text_in(about, "version")) else {}
+        told = {key: text for key in ("session_id", "trajectory_id") if (text := text_at(document, key))}
+        told |= {"version": version} if (version := text_at(about, "version")) else {}
         created = AgentCreated(
-            name=text_in(about, "name"),
-            language_model=text_in(about, "model_name"),
+            name=text_at(about, "name"),
+            language_model=text_at(about, "model_name"),
             role="child" if parent else "root",
             parent=parent,
             cause=cause,
@@ -113,7 +113,7 @@ class TrajectoryReader:
         )
         steps = [_Step(step, document) for step in items(document, "steps")]
         self._record([created], agent_id, next((step.time for step in steps if step.time is not None), None))
-        inside = {text_in(one, "trajectory_id"): one for one in items(document, SUBAGENTS) if isinstance(one, dict)}
+        inside = {text_at(one, "trajectory_id"): one for one in items(document, SUBAGENTS) if isinstance(one, dict)}
         begun = False
         for step in steps:
             message_id = self._record(events, agent_id, step.time, step.api_id) if (events := step.said(begun)) else ""
@@ -145,16 +145,16 @@ class _Step:
     def __init__(self, value: Any, document: Record) -> None:
         self._value = value
         self.record: Record = value if isinstance(value, dict) else {}
-        self.source = text_in(self.record, "source")
+        self.source = text_at(self.record, "source")
         self.time = parse_instant(self.record.get("timestamp"))
         self._own = own(self.record)
-        self._model = text_in(self.record, "model_name") or text_in(inner(document, "agent"), "model_name")
+        self._model = text_at(self.record, "model_name") or text_at(inner(document, "agent"), "model_name")
         self.metrics = {} if self.record.get("is_copied_context") is True else inner(self.record, "metrics")
         self.api_id = ""
         if self.source == "agent":
             # Without a name from the provider, after what it says: a copy of it is called the same.
-            names = [text_in(document, key) for key in ("session_id", "trajectory_id")]
-            self.api_id = text_in(self._own, "api_id") or f"atif-{ids.short_digest(encode([names, value]))}"
+            names = [text_at(document, key) for key in ("session_id", "trajectory_id")]
+            self.api_id = text_at(self._own, "api_id") or f"atif-{ids.short_digest(encode([names, value]))}"
 
     def said(self, begun: bool) -> list[Event]:
         """What was said in it, and what that cost; `begun` says whether a user or an agent spoke before."""
@@ -173,25 +173,25 @@ class _Step:
         text, images, unread = _content(self.record.get("message"))
         copied = self.record.get("is_copied_context") is True
         fields = {"source": "injected", "origin": COPIED} if copied else {}
-        fields |= {key: value for key in _PROMPT_FIELDS if (value := text_in(self._own, key))}
+        fields |= {key: value for key in _PROMPT_FIELDS if (value := text_at(self._own, key))}
         return [Prompt(content=text, images=images).replace(**fields), *unread]
 
     def _notice(self, begun: bool) -> list[Event]:
         text, _, unread = _content(self.record.get("message"))
-        if text_in(self._own, "kind") == Error.kind:
+        if text_at(self._own, "kind") == Error.kind:
             return [Error(message=text), *unread]
-        if subtype := text_in(self._own, "subtype"):
-            metadata = text_in(self._own, "metadata").encode()
+        if subtype := text_at(self._own, "subtype"):
+            metadata = text_at(self._own, "metadata").encode()
             return [System(subtype=subtype, message=text, metadata=metadata), *unread]
         extra = inner(self.record, "extra")
-        if text_in(inner(extra, "context_management"), "type") == "compaction":
+        if text_at(inner(extra, "context_management"), "type") == "compaction":
             return [System(subtype=BOUNDARY, message=text, metadata=encode(extra)), *unread]
         if not text.strip():
             return unread
         return [System(subtype="notice" if begun else INSTRUCTIONS, message=text), *unread]
 
     def _reply(self) -> Iterator[Event]:
-        yield from _thoughts(text_in(self.record, "reasoning_content"), items(self._own, "reasoning"))
+        yield from _thoughts(text_at(self.record, "reasoning_content"), items(self._own, "reasoning"))
         message = self.record.get("message")
         for part in message if isinstance(message, list) else [message]:
             text, images, unread = _content(part if part is None or isinstance(part, str) else [part])
@@ -220,9 +220,9 @@ class _Step:
             cache_write_1h_tokens=figure(extra.get("cache_creation_1h_input_tokens")),
             reasoning_tokens=figure(extra.get("reasoning_tokens")),
             cost_usd=_cost(self.metrics.get("cost_usd")),
-            stop_reason=text_in(extra, "stop_reason"),
-            served=text_in(extra, "service_tier"),
-            request_id=text_in(self._own, "request_id"),
+            stop_reason=text_at(extra, "stop_reason"),
+            served=text_at(extra, "service_tier"),
+            request_id=text_at(self._own, "request_id"),
         )
 
     # -- what its calls gave -------------------------------------------------------------------------------------------
@@ -234,13 +234,13 @@ class _Step:
         """The trajectories inside that it refers to, each with the call that started it."""
         for result in self._results():
             for ref in items(result, "subagent_trajectory_ref") if isinstance(result, dict) else ():
-                if isinstance(ref, dict) and (name := text_in(ref, "trajectory_id")):
-                    yield name, text_in(result, "source_call_id")
+                if isinstance(ref, dict) and (name := text_at(ref, "trajectory_id")):
+                    yield name, text_at(result, "source_call_id")
 
     def shown(self) -> list[Event]:
         """What its calls gave, and what the agent was shown besides."""
         calls = [one for one in items(self.record, "tool_calls") if isinstance(one, dict)]
-        names = {text_in(call, "tool_call_id"): text_in(call, "function_name") for call in calls}
+        names = {text_at(call, "tool_call_id"): text_at(call, "function_name") for call in calls}
         results = self._results()
         events: list[Event] = []
         for result in results:
@@ -250,10 +250,10 @@ class _Step:
             text, images, unread = _content(result.get("content"))
             call = result.get("source_call_id", own(result).get("call_id"))
             if not isinstance(call, str) and len(calls) == len(results) == 1:
-                call = text_in(calls[0], "tool_call_id")
+                call = text_at(calls[0], "tool_call_id")
             if isinstance(call, str):
                 failed = inner(result, "extra").get("is_error") is True
-                name = names.get(call) or text_in(own(result), "name")
+                name = names.get(call) or text_at(own(result), "name")
                 events.append(ToolResult(id=call, name=name, output=text, images=images, is_error=failed))
             elif text or images:
                 events.append(Prompt(content=text, images=images, source="injected", origin=OBSERVATION))
@@ -264,7 +264,7 @@ class _Step:
 def _content(value: Any) -> tuple[str, tuple[Image, ...], list[Event]]:
     """Words and pictures of a message or a result, and the parts that nobody could read."""
     if value is None or isinstance(value, str):
-        return text_in({"": value}, ""), (), []
+        return text_at({"": value}, ""), (), []
     if not isinstance(value, list):
         return "", (), [Output(raw=encode(value), why="content is a text or a list of parts")]
     parts: list[str | Image] = []
@@ -281,21 +281,21 @@ def _content(value: Any) -> tuple[str, tuple[Image, ...], list[Event]]:
 
 def _part(part: Record) -> str | Image | None:
     if isinstance(part.get("text"), str) and part.get("type", "text") == "text":
-        return text_in(part, "text")
+        return text_at(part, "text")
     source = inner(part, "source")
-    path = text_in(source, "path")
+    path = text_at(source, "path")
     if not path:
         return None
     head, comma, data = path.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
-        return Image(media_type=head[5:-7] or text_in(source, "media_type"), data=data)
-    return Image(media_type=text_in(source, "media_type"), url=path)
+        return Image(media_type=head[5:-7] or text_at(source, "media_type"), data=data)
+    return Image(media_type=text_at(source, "media_type"), url=path)
 
 
 def _thoughts(text: str, pieces: list[Any]) -> list[Event]:
     """The reasoning in the pieces in which it was thought, as far as those are told and fit."""
     told = [
-        (figure(one.get("length")) or 0, text_in(one, "signature"), yes_or_no(one.get("redacted")))
+        (figure(one.get("length")) or 0, text_at(one, "signature"), yes_or_no(one.get("redacted")))
         for one in pieces
         if isinstance(one, dict)
     ]
@@ -317,9 +317,9 @@ def _call(call: Any) -> Event:
     if own(call).get("text") is True and isinstance(given, dict):
         given = given.get("input")
     return ToolCall(
-        id=text_in(call, "tool_call_id"),
-        name=text_in(call, "function_name"),
-        input=text_in({"": given}, "").encode() if isinstance(given, str) else encode({} if given is None else given),
+        id=text_at(call, "tool_call_id"),
+        name=text_at(call, "function_name"),
+        input=text_at({"": given}, "").encode() if isinstance(given, str) else encode({} if given is None else given),
         server_tool=own(call).get("server_tool") is True,
     )
 
@@ -343,7 +343,7 @@ def _total(document: Record, steps: Sequence[_Step]) -> Metric | None:
     if (output or 0) <= sum(one.output_tokens or 0 for one in used) and (cost or 0) <= spent + 1e-6:
         return None
     return Metric(
-        model=text_in(inner(document, "agent"), "model_name"),
+        model=text_at(inner(document, "agent"), "model_name"),
         input_tokens=given if given is None or (read or 0) > given else given - (read or 0),
         output_tokens=output,
         cache_read_tokens=read,

@@ -6,7 +6,7 @@ chain of its own, which is its trajectory without those of the agents that it st
 from __future__ import annotations
 
 from harken.events import Output
-from harken.events.base import excerpt, named
+from harken.events.base import excerpt, named, text_at
 from harken.events.messages import asked_first
 from harken.events.records import by_record
 from harken.events.tally import Tally
@@ -14,7 +14,7 @@ from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.jsonl import Record, encode
 
-from .document import SUBAGENTS, inner, text_in
+from .document import SUBAGENTS, inner
 from .reading import TrajectoryReader
 
 RUNTIME = "atif"
@@ -50,12 +50,12 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
 def _number(main: Record) -> int:
     """Which part of a run that was continued it is, as it says itself; 0 for the first."""
     number = inner(inner(main, "agent"), "extra").get("continuation_index")
-    return number if type(number) is int and 0 < number < 1 << 20 and not text_in(main, "trajectory_id") else 0
+    return number if type(number) is int and 0 < number < 1 << 20 and not text_at(main, "trajectory_id") else 0
 
 
 def _session(main: Record, number: int) -> str:
     """The document's own name. A run has one for all its documents; those behind the first say which they are."""
-    name = named(text_in(main, "trajectory_id")) or named(text_in(main, "session_id"))
+    name = named(text_at(main, "trajectory_id")) or named(text_at(main, "session_id"))
     return f"{name}-cont-{number}" if name and number else name
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, join_parts
+from harken.events.base import clean, join_parts, text_at
 from harken.events.messages import signed_thought
 
 from .anthropic import image_of as picture_of_block
@@ -48,11 +48,6 @@ def _why_not(message: Any) -> str:
         return "not a message"
     role = message.get("role")
     return f"a message of {clean(role)[:80]!r}" if isinstance(role, str) else "a message without a role"
-
-
-def _text(record: Record, key: str) -> str:
-    value = record.get(key)
-    return clean(value) if isinstance(value, str) else ""
 
 
 def _records(value: object) -> list[Record]:
@@ -108,10 +103,10 @@ def _file(part: Record) -> Image | None:
     inner = part.get("file")
     if not isinstance(inner, dict):
         return None
-    kept = _text(inner, "file_id")
+    kept = text_at(inner, "file_id")
     if inner.keys() == {"file_id"} and kept.startswith(KEPT):
         return Image(url=kept)
-    found = image_of(_text(inner, "file_data"))
+    found = image_of(text_at(inner, "file_data"))
     return found if found.data and found.media_type else None
 
 
@@ -171,9 +166,9 @@ def _user(message: Record, model: str) -> Iterator[Event]:
 
 def _result(message: Record, model: str) -> Iterator[Event]:
     text, images, others = _heard(message.get("content"))
-    name = _text(message, "name")
+    name = text_at(message, "name")
     # The answer to a `function_call` names the function alone.
-    call = _text(message, "tool_call_id") or (function_id(name) if message["role"] == "function" else "")
+    call = text_at(message, "tool_call_id") or (function_id(name) if message["role"] == "function" else "")
     yield ToolResult(id=call, output=text, name=name, images=images)
     yield from others
 
@@ -202,10 +197,10 @@ def _words(message: Record, model: str) -> Iterator[Event]:
             yield Output(raw=encode(part), why="a picture that the model made")
         else:
             yield said
-    if refusal := _text(message, "refusal"):
+    if refusal := text_at(message, "refusal"):
         yield Response(content=refusal, model=model)
     audio = message.get("audio")
-    if isinstance(audio, dict) and not message.get("content") and (spoken := _text(audio, "transcript")):
+    if isinstance(audio, dict) and not message.get("content") and (spoken := text_at(audio, "transcript")):
         yield Response(content=spoken, model=model)
 
 
@@ -217,7 +212,7 @@ def _thoughts(message: Record) -> Iterator[Thinking]:
     blocks = [_thought(one) for one in _records(message.get("thinking_blocks")) if one.get("type") in _BLOCKS]
     items = [_item(one) for one in _records(message.get("reasoning_items"))]
     signed = blocks or items
-    text = _text(message, "reasoning_content") or _text(message, "reasoning")
+    text = text_at(message, "reasoning_content") or text_at(message, "reasoning")
     if text and not any(one.content for one in signed):
         yield Thinking(content=text)
     yield from signed
@@ -225,14 +220,14 @@ def _thoughts(message: Record) -> Iterator[Thinking]:
 
 def _thought(block: Record) -> Thinking:
     if block.get("type") == "redacted_thinking":
-        return signed_thought("", _text(block, "data"), redacted=True)
-    return signed_thought(_text(block, "thinking"), _text(block, "signature"), redacted=False)
+        return signed_thought("", text_at(block, "data"), redacted=True)
+    return signed_thought(text_at(block, "thinking"), text_at(block, "signature"), redacted=False)
 
 
 def _item(item: Record) -> Thinking:
     """What OpenAI's other API calls a reasoning item."""
-    words = "\n".join(_text(part, "text") for part in _records(item.get("summary")))
-    return Thinking(content=words, signature=_text(item, "encrypted_content"), api_id=_text(item, "id"))
+    words = "\n".join(text_at(part, "text") for part in _records(item.get("summary")))
+    return Thinking(content=words, signature=text_at(item, "encrypted_content"), api_id=text_at(item, "id"))
 
 
 def _calls(message: Record) -> Iterator[Event]:
@@ -240,7 +235,7 @@ def _calls(message: Record) -> Iterator[Event]:
     for call in calls if isinstance(calls, list) else []:
         yield from _call(call)
     if isinstance(function := message.get("function_call"), dict):
-        name = _text(function, "name")
+        name = text_at(function, "name")
         yield ToolCall(id=function_id(name), name=name, input=_arguments(function.get("arguments")))
 
 
@@ -249,7 +244,7 @@ def _call(call: Any) -> Iterator[Event]:
     for kind, given in (("function", "arguments"), ("custom", "input")):
         asked = call.get(kind) if isinstance(call, dict) else None
         if isinstance(asked, dict):
-            yield ToolCall(id=_text(call, "id"), name=_text(asked, "name"), input=_arguments(asked.get(given)))
+            yield ToolCall(id=text_at(call, "id"), name=text_at(asked, "name"), input=_arguments(asked.get(given)))
             more = {key: call[key] for key in CALL_EXTRAS if call.get(key)}
             if (inner := asked.get("provider_specific_fields")) and "provider_specific_fields" not in more:
                 more["provider_specific_fields"] = inner
