@@ -319,15 +319,10 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
     check_name(name)
     if current is not None and current.kind != kind:
         raise Conflict(f"{name!r} is a {current.kind}", hint="choose another name, or remove that one first")
-    here = current.target if current else ""
-    if expect is not None and expect != here:
+    if expect is not None and expect != (here := current.target if current else ""):
         moved = f"{kind} {name!r} points at {ids.commit_ref(here) if here else 'nothing'} now"
-        raise Conflict(
-            moved,
-            hint=f"somebody moved it; `harken moves {name}` tells when"
-            if expect
-            else f"another name, or `harken {kind} --move {name} REF`",
-        )
+        other = f"another name, or `harken {kind} --move {name} REF`"
+        raise Conflict(moved, hint=f"somebody moved it; `harken moves {name}` tells when" if expect else other)
     if not to and current is None and expect is None:
         raise NotFound(f"no {kind} {name!r}", hint=f"`harken {kind}` lists them")
 
