@@ -15,6 +15,7 @@ import harken
 from harken.index import StoreIndex
 from harken.repo import Repo
 from support import claude_lines as claude
+from support.opencode_database import OpenCodeDatabase, text
 from support.recordings import FOLDER
 from support.rollouts import Rollout
 
@@ -79,7 +80,8 @@ def go_on(path: Path, runtime: str, *words: str) -> None:
     if runtime == "codex":
         more = b"".join(Rollout(bare=True).user(said).model("so it is").data for said in words)
     elif runtime == "claude-code":
-        last = json.loads(path.read_bytes().splitlines()[-1])["uuid"]
+        told = map(json.loads, reversed(path.read_bytes().splitlines()))
+        last = next(line["uuid"] for line in told if "uuid" in line)  # a name may stand behind
         lines = []
         for number, said in enumerate(words):
             asked, answered = f"{path.stem}-u{number}", f"{path.stem}-a{number}"
@@ -184,3 +186,29 @@ def test_a_source_that_went_on_in_the_same_words(repo: Repo, tmp_path: Path, sou
                 first.write_bytes(half if step == "-" else grown)
                 take_in(other, second if step == "2" else first)
             assert whole == counts(other.index), order
+
+
+def test_a_conversation_that_comes_back_to_a_database_twice(repo: Repo, tmp_path: Path) -> None:
+    """Its messages are known by their times, and so have their old names each time."""
+    database = OpenCodeDatabase(tmp_path / "opencode.db")
+    session = database.session()
+    for words in ("walrus", "the other one"):
+        database.turn(session, words, text("in the harbour"))
+    take_in(repo, database.path)
+    files = [database.path]
+    for number in range(2):
+        ready = repo.resume(session, "claude-code", cwd=tmp_path, home=tmp_path / "home")
+        files.append(Path(ready.path))
+        go_on(files[-1], "claude-code", f"walrus {number} there")
+        take_in(repo, files[-1])
+        ready = repo.resume(ready.session, "opencode", cwd=tmp_path, home=tmp_path / "home")
+        session = ready.session
+        database.take_in(Path(ready.path).read_bytes())
+        database.wait(3_600_000)
+        database.turn(session, f"walrus {number} here", text("so it is"))
+        take_in(repo, database.path)
+    database.close()
+
+    expected = counts(repo.index)
+    for number, order in enumerate(permutations(files)):
+        assert expected == in_order(order, tmp_path / f"{number}.db"), [path.name for path in order]

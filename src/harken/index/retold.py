@@ -34,6 +34,8 @@ _SOURCE = (
     'SELECT s.session FROM continued c JOIN commits t USING ("commit") JOIN sessions s ON s.n = t.session'
     " WHERE c.session = ?"
 )
+_KNOWN_AS = "SELECT c.key, c.message FROM carried c JOIN messages m ON m.n = c.message WHERE m.session = ?"
+_CARRIED = "INSERT OR IGNORE INTO carried SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM messages WHERE key = ?1)"
 _GIVEN = """
 SELECT c.session, c.record, c."commit", m.n FROM messages m JOIN copies c ON c.message = m.n
 WHERE m.session = ? AND c.session = (SELECT n FROM sessions WHERE session = ?)
@@ -86,6 +88,9 @@ class Retold:
         self._rows.flush()
         self._give_back(session)
         aside = [_SetAside(*row) for row in self._db.execute(_SAID, (session, rows.TITLE, rows.SUMMARY))]
+        # Where it was carried to, a message may be called as here: what comes now must not be taken for a copy of that.
+        known = self._db.execute(_KNOWN_AS, (session,)).fetchall()
+        self._db.executemany("DELETE FROM carried WHERE key = ?", [(key,) for key, _ in known])
         keys = [(rows.key_of("set aside", str(one.n), 0), one.n) for one in aside]
         self._db.executemany("UPDATE messages SET session = NULL, key = ? WHERE n = ?", keys)
         self._db.execute("UPDATE calls SET session = NULL WHERE session = ?", (session,))
@@ -95,7 +100,8 @@ class Retold:
         self._rows.forget(session)
         yield
         self._rows.flush()
-        self._put_back(session, aside)
+        places = self._put_back(session, aside)
+        self._db.executemany(_CARRIED, [(key, places.get(n, n)) for key, n in known])
 
     def _give_back(self, session: int) -> None:
         """What the session that this one goes on from was taken to have copied from it is that one's own, and so is
@@ -113,8 +119,10 @@ class Retold:
             self._db.executemany(f"UPDATE {table} SET session = ? WHERE message = ?", own)
         self._db.executemany("DELETE FROM copies WHERE session = ? AND message = ?", own)
 
-    def _put_back(self, session: int, aside: list[_SetAside]) -> None:
-        """Put what it says now in the place of what it said before; what it does not say any more stays."""
+    def _put_back(self, session: int, aside: list[_SetAside]) -> dict[int, int]:
+        """Put what it says now in the place of what it said before; what it does not say any more stays. Gives what
+        stands in the place of what."""
+        places: dict[int, int] = {}
         said = {
             (record, event, total, size): n
             for n, _, record, event, total, size in self._db.execute(_SAID, (session, rows.TITLE, rows.SUMMARY))
@@ -129,8 +137,10 @@ class Retold:
                 for table in ("awaited", "superseded"):
                     self._db.execute(f"UPDATE {table} SET message = ? WHERE message = ?", (now, one.n))
                 self._rows.supersede(one.n, now)
+                places[one.n] = now
                 continue
             self._db.execute("UPDATE calls SET session = ? WHERE message = ?", (session, one.n))
             self._db.execute(
                 "UPDATE OR IGNORE messages SET session = ?, key = ? WHERE n = ?", (session, one.key, one.n)
             )
+        return places
