@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from harken.formats.std.document import dumps, loads
 from harken.formats.std.repairing.repair import Repaired, repair
-from support.std_documents import call, multi
+from support.std_documents import call, multi, task_call
 
 NAME = "2026-03-04-002-two-hands-multi.json"
 
@@ -169,3 +170,38 @@ def test_an_id_that_an_annotation_may_mean_or_that_stands_twice_in_a_sub_session
 
     ids = [one["call_id"] for sub in json.loads(done.data)["sub_sessions"] for one in sub["tool_calls"]]
     assert ["work-001", "work-002", "work-001", "work-002", "work-002"] == ids
+
+
+def test_a_link_to_what_is_not_there_is_kept_beside() -> None:
+    document = multi()
+    document["messages"][2]["reply_to"] = "msg-999"
+    document["tool_calls"].append({**task_call("tool-009", 50, "sub-009", "developer"), "output": {"status": "failed"}})
+    answer = repair(dumps(document))
+    made = loads(answer.data)
+
+    assert answer.is_valid
+    assert "msg-999" == made["messages"][2]["x_harken_old_reply_to"]
+    assert "sub-009" == made["tool_calls"][-1]["subagent_info"]["x_harken_old_sub_session_id"]
+    assert ["task-without-sub-session"] == [one.rule for one in answer.findings if one.path == "tool_calls[3]"]
+    assert answer.data == repair(answer.data).data
+
+
+def test_a_call_that_names_no_sub_session_by_its_right_id_began_the_one_that_names_it() -> None:
+    document = multi()
+    document["tool_calls"][1]["subagent_info"]["sub_session_id"] = "sub-1"
+
+    assert multi()["tool_calls"] == [
+        {**one, "subagent_info": {k: v for k, v in one["subagent_info"].items() if not k.startswith("x_harken")}}
+        if "subagent_info" in one
+        else one
+        for one in loads(repair(dumps(document)).data)["tool_calls"]
+    ]
+
+
+def test_a_message_without_an_id_has_that_of_the_only_one_that_a_reply_misses() -> None:
+    document = multi()
+    document["messages"][1]["reply_to"] = document["messages"][0].pop("message_id")
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    assert document["messages"][1]["reply_to"] == loads(answer.data)["messages"][0]["message_id"]

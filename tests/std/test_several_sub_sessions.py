@@ -229,7 +229,7 @@ def test_who_only_sends_and_hears_messages_has_no_sub_session() -> None:
 
 def test_sub_sessions_keep_their_names_beside_one_that_the_document_has_not() -> None:
     given = with_observer()
-    given["messages"][7]["reply_to"] = "gone"  # nobody mends that, so that the messages are told as they were heard
+    given["messages"][7]["timestamp"] = "now"  # nobody mends that, so that the messages are told as they were heard
 
     made = exported(dumps(given), given["session_id"])
 

@@ -92,8 +92,25 @@ def _count_on(each: list[Json], added: int, replies: dict[tuple[str, str], str])
 def message_id(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("id",), str):
         return isinstance(spot.value, str)
+    if name := spot.doc.once("missing message", lambda: _missing_message(spot.doc.data)):
+        return spot.put(name, "the only id that a reply names and no message has", derived=True)
     name = spot.doc.free_id("message", "msg-{:03}".format, lambda: ids_among(spot, "messages", "message_id"))
     return spot.put(name, "made from its place", derived=True)
+
+
+def _missing_message(data: Json) -> str:
+    """The id of the only message without one, where replies name one that is not there; else empty."""
+    messages = values(data.get("messages"))
+    ids = [text(one, "message_id") for one in messages]
+    named = {text(one, "reply_to") for one in messages} - {*ids, ""}
+    place = ids.index("") if ids.count("") == 1 else len(ids)
+    is_answered = any(text(one, "reply_to") in named for one in messages[place + 1 :])
+    return named.pop() if len(named) == 1 and is_answered else ""
+
+
+def reply(spot: Spot) -> bool:
+    """A reply to a message that is not there; which one it was is kept beside."""
+    return spot.set_aside("which is no other message")
 
 
 def sequence(spot: Spot) -> bool:
@@ -217,4 +234,4 @@ MESSAGE: dict[str, Mender] = {
     "message_type": message_type,
     "payload": payload,
 }
-BY_RULE: dict[str, Mender] = {"sequence": in_order}
+BY_RULE: dict[str, Mender] = {"sequence": in_order, "reply": reply}

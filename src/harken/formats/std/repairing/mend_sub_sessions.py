@@ -178,6 +178,20 @@ def _named_subs(data: Json) -> list[str]:
     return [text(inner(call, "subagent_info"), "sub_session_id") for calls in lists for call in values(calls)]
 
 
+def unknown_sub(spot: Spot) -> bool:
+    """A call names a sub-session that is not there: it is the only one that names the call, if there is one; else which
+    it was is kept beside, where others are there."""
+    subs = values(spot.doc.data.get("sub_sessions"))
+    call: Any = spot.doc.data
+    for step in path_steps(spot.path)[:-2]:
+        call = call[step]
+    own = [sub for sub in subs if text(sub, "triggered_by_call_id") == (text(call, "call_id") or None)]
+    name = text(own[0], "sub_session_id") if len(own) == 1 else ""
+    if name and name not in _named_subs(spot.doc.data):
+        return spot.put(name, "the sub-session that names this call", derived=True)
+    return bool(subs) and spot.set_aside("which is no sub-session here")
+
+
 def sub_agent(spot: Spot) -> bool:
     if spot.value is not None:
         return agent(spot)
@@ -337,6 +351,7 @@ SUB: dict[str, Mender] = {
 }
 BY_RULE: dict[str, Mender] = {
     "trigger": trigger_name,
+    "unknown-sub-session": unknown_sub,
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
     "finding-place": finding_place,

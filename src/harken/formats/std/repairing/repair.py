@@ -265,13 +265,17 @@ _LISTING = ("unlisted-agent", "unknown-agent")
 """Rules by which agents come to the participants: who leads is none of those that nobody listed."""
 
 
+_LAST = ("sequence", "reply", "unknown-sub-session")
+"""Rules that are mended when nothing else is left: until then somebody may get the id that is named, and messages are
+called by their places."""
+
+
 def _turn(spot: Spot) -> int:
     if spot.path.startswith(_LEADER) and not mend_agents.is_told(spot.value if spot.path == _LEADER else spot.holder):
         return 1
     if spot.rule in _LISTING or (spot.path == "collaboration.participants" and spot.value is None):
         return 2
-    # Messages are put in order when nothing is left that is called by its place among them.
-    return 3 if spot.rule == "sequence" or spot.path.startswith("summary") else 0
+    return 3 if spot.rule in _LAST or spot.path.startswith("summary") else 0
 
 
 def _mend_spot(spot: Spot) -> bool:
