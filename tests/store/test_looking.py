@@ -19,6 +19,7 @@ from harken.cli import main
 from harken.errors import BadRequest, Corrupt, HarkenError, NotFound
 from harken.store import open_store
 from harken.testing.repo import grow
+from support.rollouts import Rollout
 from support.users import as_a_user
 
 
@@ -174,6 +175,23 @@ def test_commands_that_look_can_look_and_others_say_why_they_cannot(path, capsys
     code, _, error = run("tag", "v1", "winter")
     assert 1 == code
     assert "can only be read" in error
+
+
+def test_an_import_says_once_that_nothing_can_be_written(path, capsys):
+    sources = path.parent / "sources"
+    sources.mkdir()
+    for number in range(3):
+        (sources / f"{number}.jsonl").write_bytes(
+            Rollout().turn(f"question {number}").data.replace(b"019b", b"%04d" % number)
+        )
+    protect(path.parent, file=0o444, around=0o555)
+
+    with as_a_user(), pytest.raises(SystemExit) as end:
+        main(["--store", str(path), "import", "--jobs", "1", str(sources)])
+
+    said = capsys.readouterr()
+    assert (1, "") == (end.value.code, said.out)
+    assert 1 == said.err.count("can only be read")
 
 
 @pytest.mark.parametrize("command", [["log"], ["sessions"], ["fsck"], ["stats"], ["show", "x"]])

@@ -247,7 +247,7 @@ def is_the_stores(problem: Exception) -> bool:
     """Whether the store itself is in trouble, and the next source would fare no better. Where room is lacking it may:
     a smaller one may fit. A row that is not what was written, or cannot be beside another, concerns only what has to do
     with it."""
-    causes = (problem, problem.__context__)
+    causes = (problem, problem.__cause__ or problem.__context__)
     if isinstance(problem, SourceUnreadable):
         return False
     if any(_is_lack_of_room(cause) or isinstance(cause, sqlite3.IntegrityError) for cause in causes):

@@ -9,6 +9,8 @@ cannot be read with the file holds changes that would be missing from every answ
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import sqlite3
 from pathlib import Path
 
@@ -121,12 +123,12 @@ class ReadOnlyDatabase(Database):
     def begin(self) -> None:
         """Refuse to write."""
         self.check_open()
-        raise self._refusal()
+        raise self._refusal() from OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     def alone(self, statement: str) -> None:
         """Refuse to write."""
         self.check_open()
-        raise self._refusal()
+        raise self._refusal() from OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     def _refusal(self) -> HarkenError:
         if self.why is not None:
