@@ -454,6 +454,7 @@ MESSAGES = [
         ],
         "reasoning_content": "hm",
         "thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "sig"}],
+        "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "sig", "index": 0}],
         "provider_specific_fields": {"citations": None},
     },
     {"role": "tool", "tool_call_id": "c1", "content": "x", "cache_control": {"type": "ephemeral"}},

@@ -12,8 +12,11 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-EXTRAS = ("reasoning_content", "thinking_blocks", "reasoning_items", "cache_control", "provider_specific_fields")
-"""LiteLLM's fields, which the SDK's types do not name."""
+EXTRAS = (
+    *("reasoning_content", "thinking_blocks", "reasoning_items", "reasoning_details"),
+    *("cache_control", "provider_specific_fields"),
+)
+"""Fields of LiteLLM and OpenRouter, which the SDK's types do not name."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _strict: dict[Any, Any] = {}
 

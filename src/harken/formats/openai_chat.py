@@ -198,7 +198,7 @@ _SETTINGS = _REQUEST - {"messages", "stream", "stream_options", "n"}
 _CHAT = frozenset(
     {
         "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning_content", "thinking_blocks",
-        "reasoning_items", "provider_specific_fields", "audio", "annotations",
+        "reasoning_items", "reasoning_details", "provider_specific_fields", "audio", "annotations",
     }
 )  # fmt: skip
 """Fields that a message to Anthropic does not have."""

@@ -20,7 +20,10 @@ from .openai import image_of, sound_of, url_of
 
 FIELDS = "message_fields"
 """The key of an `Output` that holds what else a message says."""
-EXTRAS = ("name", "refusal", "cache_control", "provider_specific_fields", "annotations", "images", "audio")
+EXTRAS = (
+    "name", "refusal", "cache_control", "provider_specific_fields", "reasoning_details", "annotations", "images",
+    "audio",
+)  # fmt: skip
 """Fields of a message that no event has a place for. A refusal and what was spoken are there as words as well."""
 CALL_EXTRAS = ("cache_control", "provider_specific_fields")
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})

@@ -317,6 +317,14 @@ def _put_object(message: Record, value: Any) -> bool:
     return True
 
 
+def _put_details(message: Record, value: Any) -> bool:
+    """OpenRouter's reasoning, with the signatures by which the model knows it again."""
+    if message["role"] != "assistant" or not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        return False
+    message["reasoning_details"] = value
+    return True
+
+
 def _put_calls(calls: dict[str, Record], value: Any) -> bool:
     done = False
     for one in value if isinstance(value, list) else []:
@@ -332,4 +340,5 @@ _PUT = {
     _PART: _put_part,
     "cache_control": _put_mark,
     "provider_specific_fields": _put_object,
+    "reasoning_details": _put_details,
 }
