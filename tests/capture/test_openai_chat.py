@@ -39,6 +39,14 @@ def call(name: str = "f", arguments: str = "{}", id: str = "c1") -> dict[str, An
 
 
 class TestReading:
+    def test_thoughts_that_stand_in_the_content_are_thoughts(self) -> None:
+        """Mistral's are a list of texts."""
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}, {"type": "text", "text": "so"}]}
+        events = read({"role": "assistant", "content": [thought, {"type": "text", "text": "yes"}]})
+
+        assert [Thinking, Response] == [type(event) for event in events]
+        assert ["hm\nso", "yes"] == [event.content for event in events if isinstance(event, Thinking | Response)]
+
     def test_each_role_is_an_event(self) -> None:
         events = read(
             {"role": "system", "content": "be brief"},
@@ -451,7 +459,9 @@ MESSAGES = [
         "tool_calls": [
             call() | {"provider_specific_fields": {"thought_signature": "s"}},
             {"id": "c2", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
+            call(id="c3") | {"extra_content": {"google": {"thought_signature": "s"}}},
         ],
+        "extra_content": {"google": {"thought": True}},
         "reasoning_content": "hm",
         "thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "sig"}],
         "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "sig", "index": 0}],
@@ -459,6 +469,7 @@ MESSAGES = [
     },
     {"role": "tool", "tool_call_id": "c1", "content": "x", "cache_control": {"type": "ephemeral"}},
     {"role": "tool", "tool_call_id": "c2", "content": "y"},
+    {"role": "tool", "tool_call_id": "c3", "content": "z"},
     {"role": "assistant", "content": [{"type": "text", "text": "No."}, {"type": "refusal", "refusal": "I cannot."}]},
 ]
 

@@ -115,6 +115,18 @@ class TestChatCompletions:
         assert ["hi", "heads", "tails"] == [content for _, content in said(session)]
         assert "partial" not in metadata(session)[1]
 
+    def test_thoughts_that_stand_in_the_content_of_a_stream_are_thoughts(self, session: Session) -> None:
+        """Mistral's are parts, and its words are none."""
+        thoughts = [[{"type": "thinking", "thinking": [{"type": "text", "text": text}]}] for text in ("I thi", "nk.")]
+        frame = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+        pieces = ["", *thoughts, "So ", "it is."]
+        chunks = [{**frame, "choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+        end = {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        chat(session, Answer([*chunks, end]), stream=True)
+
+        assert ["hi", "I think.", "So it is."] == [content for _, content in said(session)]
+        assert "thinking" == metadata(session)[1]["kind"]
+
     def test_fields_that_nobody_knows_are_kept(self, session: Session) -> None:
         chat(session, completion(message("yes"), citations=["a"], system_fingerprint="fp_1", service_tier="flex"))
 

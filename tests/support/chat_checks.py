@@ -14,9 +14,9 @@ from typing_extensions import TypedDict, is_typeddict
 
 EXTRAS = (
     *("reasoning_content", "thinking_blocks", "reasoning_items", "reasoning_details"),
-    *("cache_control", "provider_specific_fields"),
+    *("cache_control", "provider_specific_fields", "extra_content"),
 )
-"""Fields of LiteLLM and OpenRouter, which the SDK's types do not name."""
+"""Fields of LiteLLM, OpenRouter and Google, which the SDK's types do not name."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _strict: dict[Any, Any] = {}
 

@@ -56,6 +56,9 @@ def _add(into: Record, piece: object) -> None:
         before = into.get(key)
         if value is None:
             into.setdefault(key, None)
+        elif key == "content" and (isinstance(before, list) or isinstance(value, list)):
+            into[key] = _parts(before)
+            _add_parts(into[key], _parts(value))
         elif isinstance(before, str) and isinstance(value, str) and key not in NAMES:
             into[key] = before + value
         elif isinstance(value, dict):
@@ -66,6 +69,26 @@ def _add(into: Record, piece: object) -> None:
             _add_all(into[key], value)
         else:
             into[key] = value
+
+
+def _parts(content: object) -> list[Any]:
+    """Content as the parts that it is made of."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return content if isinstance(content, list) else []
+
+
+def _add_parts(into: list[Any], pieces: list[Any]) -> None:
+    """Parts of a content that comes now as text and now as a list (Mistral's thoughts): those of a kind are joined."""
+    for piece in pieces:
+        last = into[-1] if into else None
+        kind = piece.get("type") if isinstance(piece, dict) else None
+        if not isinstance(last, dict) or last.get("type") != kind or kind not in ("text", "thinking"):
+            into.append(piece)
+        elif isinstance(last.get(kind), list) and isinstance(piece.get(kind), list):
+            _add_parts(last[kind], piece[kind])
+        else:
+            _add(last, piece)
 
 
 def _add_all(into: list[Any], pieces: list[Any]) -> None:

@@ -21,11 +21,12 @@ from .openai import image_of, sound_of, url_of
 FIELDS = "message_fields"
 """The key of an `Output` that holds what else a message says."""
 EXTRAS = (
-    "name", "refusal", "cache_control", "provider_specific_fields", "reasoning_details", "annotations", "images",
-    "audio",
+    "name", "refusal", "cache_control", "provider_specific_fields", "reasoning_details", "extra_content", "annotations",
+    "images", "audio",
 )  # fmt: skip
 """Fields of a message that no event has a place for. A refusal and what was spoken are there as words as well."""
-CALL_EXTRAS = ("cache_control", "provider_specific_fields")
+CALL_EXTRAS = ("cache_control", "provider_specific_fields", "extra_content")
+"""The last is Google's: without the signature in it, Gemini refuses the call when it is sent back."""
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal", "video_url", "document"})
 """What the content of a message is made of; a text alone may be for any API."""
@@ -224,7 +225,8 @@ def _thoughts(message: Record) -> Iterator[Thinking]:
 def _thought(block: Record) -> Thinking:
     if block.get("type") == "redacted_thinking":
         return signed_thought("", text_at(block, "data"), redacted=True)
-    return signed_thought(text_at(block, "thinking"), text_at(block, "signature"), redacted=False)
+    words = text_at(block, "thinking") or "\n".join(text_at(part, "text") for part in _records(block.get("thinking")))
+    return signed_thought(words, text_at(block, "signature"), redacted=False)
 
 
 def _item(item: Record) -> Thinking:

@@ -8,7 +8,7 @@ and several providers take it back; OpenAI itself has none for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -310,11 +310,13 @@ def _put_mark(message: Record, value: Any) -> bool:
     return True
 
 
-def _put_object(message: Record, value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    message["provider_specific_fields"] = value
-    return True
+def _put_object(key: str) -> Callable[[Record, Any], bool]:
+    def put(message: Record, value: Any) -> bool:
+        if isinstance(value, dict):
+            message[key] = value
+        return isinstance(value, dict)
+
+    return put
 
 
 def _put_details(message: Record, value: Any) -> bool:
@@ -339,6 +341,7 @@ _PUT = {
     "refusal": _put_refusal,
     _PART: _put_part,
     "cache_control": _put_mark,
-    "provider_specific_fields": _put_object,
+    "provider_specific_fields": _put_object("provider_specific_fields"),
+    "extra_content": _put_object("extra_content"),
     "reasoning_details": _put_details,
 }
