@@ -20,6 +20,8 @@ SAID = [{"role": "user", "content": "hello"}]
 COMPOSED: dict[str, tuple[str, Any]] = {
     "opencode-storage": ("storage/message/ses_1/msg_1.json", {"id": "msg_1", "sessionID": "ses_1", "role": "user"}),
     "gemini-checkpoint": ("checkpoint-a.json", {"history": [{"role": "user", "parts": [{"text": "hello"}]}]}),
+    "codex-json": ("rollout-2025-04-20-a.json", {"session": {"timestamp": "t", "id": "a"}, "items": SAID}),
+    "copilot-cli-json": ("session_a_1.json", {"sessionId": "a", "startTime": "t", "chatMessages": SAID}),
     "kimi-code": ("wire.jsonl", [{"type": "metadata", "protocol_version": "1.5", "created_at": 1}]),
     "kimi-cli": ("context.jsonl", [{"role": "_system_prompt", "content": "…"}]),
     "vibe": ("meta.json", {"session_id": "s", "start_time": "t", "git_commit": None, "environment": {}}),

@@ -193,6 +193,19 @@ PROGRAMS = (
         told="a chat that was saved by hand in Gemini CLI or Qwen Code (/chat save), not read yet",
     ),
     UnreadProgram(
+        name="codex-json",
+        label="the first Codex",
+        claim=lambda start: start.has("session", "items") and start.path.name.startswith("rollout-"),
+        told="a session of the first Codex, which kept one JSON document each, not read yet",
+    ),
+    UnreadProgram(
+        name="copilot-cli-json",
+        label="the first Copilot CLI",
+        claim=lambda start: start.has("sessionId") and (start.has("chatMessages") or start.has("timeline")),
+        places=(".copilot/history-session-state/*.json",),
+        told="a session of the first Copilot CLI, which kept one JSON document each, not read yet",
+    ),
+    UnreadProgram(
         name="kimi-code",
         label="Kimi Code",
         claim=_kimi_code,
