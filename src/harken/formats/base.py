@@ -155,6 +155,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """From a record's name to what its copies in other sessions are called too; left out where names mean one alone."""
     named_reader: Callable[[bytes], tuple[list[Event], Callable[[str], str]]] | None = None
     """`reader` and `shared_names` in one, where to name records is to read them. Not together with `delta_reader`."""
+    agent_of: Callable[[bytes], str] | None = None
+    """From the first delta of a file to the sub-agent whose file it is, or nothing; left out where records name their
+    agents by themselves."""
     dates_names: bool = False
     """Whether copies are known by when they were said: a record that comes back by way of another program, which keeps
     the time, has its old name again there."""

@@ -23,6 +23,8 @@ class Below(NamedTuple):
     """Whether something in it may be a hook's doing."""
     since: int | None = None
     """Of a recording: the last message there was at the commit that the run went on from. None of anything else."""
+    agent: str = ""
+    """The sub-agent whose chain it is, where its records do not name it."""
     upto: int = 0
     """The last message there was when the commit had been taken in."""
 
@@ -77,7 +79,7 @@ class CommitNumbers:
     def below(self, parent: str) -> Below | None:
         """What is known of a chain up to this commit; None where it was not taken in."""
         if parent not in self._ends:
-            known = 'SELECT "end", hooked, since, upto FROM commits WHERE "commit" = ?'
+            known = 'SELECT "end", hooked, since, agent, upto FROM commits WHERE "commit" = ?'
             row = self._db.execute(known, (bytes.fromhex(parent),)).fetchone()
             if row is None:
                 return None
@@ -89,7 +91,7 @@ class CommitNumbers:
         held, self._held = self._held, {}
         self._db.executemany(
             'INSERT INTO commits (n, "commit", session, rows, agents, marks, names, beside, calls, "end", hooked,'
-            " since, upto) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " since, agent, upto) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             ' ON CONFLICT DO UPDATE SET "end" = excluded."end", rows = excluded.rows, agents = excluded.agents,'
             " marks = excluded.marks, names = excluded.names, beside = excluded.beside, calls = excluded.calls,"
             " hooked = excluded.hooked",

@@ -163,6 +163,9 @@ class Batch:
         session = self._session_number(commit)
         names = rows.RecordNames(commit.session_id or commit.id, commit.id, begin)
         messages = list(rows.message_rows(events, self._shared(names, format, data, session, shared)))
+        if not commit.parent and format.agent_of is not None:
+            agent = format.agent_of(data)
+            below = below._replace(agent=agent if agent != commit.session_id else "")
         resets = bool(commit.parent) and commit.commit_type in RESETS
         shape = step_shape(events, begin, resets=resets, messages=messages)
         told = below._replace(end=end, hooked=below.hooked or tells_of_hooks(events))
@@ -170,6 +173,8 @@ class Batch:
         if _is_document(format):
             self._rows.reopen(rows.results(events), session)
         carried_from = format.carried_names(data) if format.carried_names is not None else None
+        if below.agent:
+            messages = [row._replace(agent=row.agent or below.agent) for row in messages]
         own = self._without_begun(messages, commit, (session, number), carried_from)
         own = self._without_carried(own, commit, (session, number), begin)
         self._said_in.add(_top(commit.session_id))
@@ -181,7 +186,7 @@ class Batch:
             self._numbers.write()
             self._recordings.add(own, commit, (session, number), told.since)
         self._numbers.end(commit.id, self._rows.last)
-        self._rows.add_results(rows.results(events), session)
+        self._rows.add_results(rows.results(events, below.agent), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
 
@@ -227,7 +232,9 @@ class Batch:
         for commit, data in contents_of(self._store, commits):
             format = find(commit.format)
             if format is not None and "read" in format.can and not isinstance(data, HarkenError):
-                self._rows.reopen(rows.results(format.read_delta(data)), self._session_number(commit))
+                known = self._numbers.below(commit.id)
+                told = rows.results(format.read_delta(data), known.agent if known is not None else "")
+                self._rows.reopen(told, self._session_number(commit))
 
     def _take_documents(self, names: Sequence[str]) -> None:
         """Drop what only documents say that gave way to newer ones; those that were put back are read again."""

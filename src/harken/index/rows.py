@@ -314,13 +314,13 @@ def agent_names(events: Iterable[Event]) -> list[tuple[str, str]]:
     return [(event.agent_id, clean(event.name)) for event in made if event.agent_id and event.name]
 
 
-def results(events: Iterable[Event]) -> list[ResultRow]:
-    """What calls came to."""
-    return [_result_row(event) for event in events if type(event) is ToolResult]
+def results(events: Iterable[Event], agent: str = "") -> list[ResultRow]:
+    """What calls came to. `agent` is whose they are where the records do not say."""
+    return [_result_row(event, agent) for event in events if type(event) is ToolResult]
 
 
-def _result_row(event: ToolResult) -> ResultRow:
-    return ResultRow(event.agent_id or None, clean(event.id), event.time, event.is_error, event.index)
+def _result_row(event: ToolResult, agent: str = "") -> ResultRow:
+    return ResultRow(event.agent_id or agent or None, clean(event.id), event.time, event.is_error, event.index)
 
 
 def said_row(scope: str, role: str, text: str, time: int | None) -> MessageRow:

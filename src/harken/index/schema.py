@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 29
+VERSION = 30
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -79,6 +79,7 @@ CREATE TABLE commits (
   calls BLOB,                                              -- what tells calls and results that are told again
   hooked INTEGER NOT NULL,                                 -- something in its chain up to it may be a hook's doing
   since INTEGER,                                           -- recorded from a stream: the last message before the run
+  agent TEXT NOT NULL,                                     -- the sub-agent whose chain it is, if its records do not say
   upto INTEGER NOT NULL                                    -- the last message when it was taken in
 );
 CREATE INDEX commits_by_session ON commits (session);

@@ -18,7 +18,7 @@ from .context import context, read_conversation
 from .document import to_lines
 from .messages import NOTICES
 from .read import iter_read, read
-from .records import CLAIMED_BY, claim, shared_names
+from .records import CLAIMED_BY, agent_of, claim, shared_names
 from .scan import record_names, scan, split
 from .write import dropped, name_line, rewrite, write, write_session
 
@@ -39,6 +39,7 @@ FORMAT = Format(
     runtime="gemini-cli",
     notices=NOTICES,
     shared_names=shared_names,
+    agent_of=agent_of,
 )
 
 __all__ = [

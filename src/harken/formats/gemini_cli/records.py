@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from harken.clock import parse_instant
+from harken.events.base import named
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import Record, is_blank, is_overlong, lines, parse, read_head
 from harken.text import text_of as text_of  # for whoever takes values from here
@@ -55,6 +56,13 @@ def iter_lines(data: bytes, start: int = 0, *, telling: bool = False) -> Iterato
             continue
         record = parse(line)
         yield GeminiLine(begin, end, record, record is None and is_blank(line))
+
+
+def agent_of(data: bytes) -> str:
+    """The sub-agent whose file begins like this; empty for a session's own file. Only the header tells."""
+    headers = (line.record for line in iter_lines(data) if line.record is not None and kind_of(line.record) == HEADER)
+    header = next(headers, {})
+    return named(text_of(header.get("sessionId"))) if header.get("kind") == "subagent" else ""
 
 
 def kind_of(record: Record) -> str:
