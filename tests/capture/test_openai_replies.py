@@ -115,6 +115,36 @@ class TestChatCompletions:
         assert ["hi", "heads", "tails"] == [content for _, content in said(session)]
         assert "partial" not in metadata(session)[1]
 
+    @pytest.mark.parametrize(
+        ("pieces", "expected"),
+        [
+            ([("a", "look", '{"x":'), ("", "", "1}")], [("a", "look", {"x": 1})]),
+            ([("a", "look", "{}"), ("b", "read", "{}")], [("a", "look", {}), ("b", "read", {})]),
+            ([("a", "look", '{"x":'), ("a", "look", "1}")], [("a", "look", {"x": 1})]),
+        ],
+        ids=["names are empty in later pieces", "every call has the same index", "names are said again"],
+    )
+    def test_calls_of_a_stream_are_what_the_server_called_them(
+        self, session: Session, pieces: list[tuple[str, str, str]], expected: Any
+    ) -> None:
+        frame = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+        calls = (
+            {"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+            for id, name, arguments in pieces
+        )
+        chunks = [{**frame, "choices": [{"index": 0, "delta": {"tool_calls": [one]}}]} for one in calls]
+        end = {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+        chat(session, Answer([*chunks, end]), stream=True)
+
+        entries = session[TranscriptEntry].all()[1:]
+        assert expected == [(one.tool_call_id, one.tool_name, one.tool_input) for one in entries]
+
+    def test_an_error_that_comes_with_success_is_an_entry(self, session: Session) -> None:
+        chat(session, Answer({"error": {"message": "no provider is free", "code": 502}}))
+
+        assert [("user", "hi"), ("assistant", "no provider is free")] == said(session)
+        assert "error" == metadata(session)[1]["kind"]
+
     def test_thoughts_that_stand_in_the_content_of_a_stream_are_thoughts(self, session: Session) -> None:
         """Mistral's are parts, and its words are none."""
         thoughts = [[{"type": "thinking", "thinking": [{"type": "text", "text": text}]}] for text in ("I thi", "nk.")]

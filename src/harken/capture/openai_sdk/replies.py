@@ -56,7 +56,7 @@ def read_chat(reply: WholeReply) -> ReadReply:
         about = {"kind": "choice", "choice": other.get("index"), "finish_reason": other.get("finish_reason")}
         found.add(Output(raw=encode(other), api_id=text_at(body, "id")), about, _offered(other))
     found.metadata |= _names(body) | {"finish_reason": first.get("finish_reason")}
-    return _ended(found, reply)
+    return _ended(found, reply._replace(error=reply.error or body.get("error")))  # OpenRouter's come with status 200
 
 
 def _offered(choice: Record) -> dict[str, Any]:

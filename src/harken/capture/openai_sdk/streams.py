@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from harken.formats.kit.jsonl import Record
 
 NAMES = frozenset({"role", "id", "type", "index", "name", "object", "call_id", "format"})
-"""What a later piece says again and does not add to."""
+"""What a later piece says again and does not add to; some servers leave it empty there."""
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 
 
@@ -59,8 +59,8 @@ def _add(into: Record, piece: object) -> None:
         elif key == "content" and (isinstance(before, list) or isinstance(value, list)):
             into[key] = _parts(before)
             _add_parts(into[key], _parts(value))
-        elif isinstance(before, str) and isinstance(value, str) and key not in NAMES:
-            into[key] = before + value
+        elif isinstance(before, str) and isinstance(value, str):
+            into[key] = (value or before) if key in NAMES else before + value
         elif isinstance(value, dict):
             into[key] = before if isinstance(before, dict) else {}
             _add(into[key], value)
@@ -92,20 +92,28 @@ def _add_parts(into: list[Any], pieces: list[Any]) -> None:
 
 
 def _add_all(into: list[Any], pieces: list[Any]) -> None:
-    """Pieces of a list say by their index to which element they belong; without one, by their id, or to the last."""
+    """Pieces of a list say by their index to which element they belong; without one, by their id, or to the last. Some
+    servers (Ollama) give every call the same index: one that has a name and another id is another call."""
     for piece in pieces:
         if not isinstance(piece, dict):
             into.append(piece)
             continue
         index, own_id = piece.get("index"), piece.get("id")
         numbered = isinstance(index, int)
-        of_it = [one for one in into if isinstance(one, dict) and numbered and one.get("index") == index]
+        of_it = [one for one in into if isinstance(one, dict) and numbered and one.get("index") == index][-1:]
+        if of_it and _is_another_call(of_it[0], piece):
+            of_it = []
         if not numbered and not own_id and "function" in piece:
             of_it = [one for one in into[-1:] if isinstance(one, dict)]
         if not of_it:
             into.append({})
             of_it = into[-1:]
         _add(of_it[0], piece)
+
+
+def _is_another_call(known: Record, piece: Record) -> bool:
+    function, ids = piece.get("function"), (known.get("id"), piece.get("id"))
+    return isinstance(function, dict) and bool(function.get("name")) and all(ids) and ids[0] != ids[1]
 
 
 # -- responses ---------------------------------------------------------------------------------------------------------
