@@ -227,6 +227,7 @@ class TestWhichAreListed:
         assert [NAMES[0]] == self.names(run, "-n", "1")
         assert [NAMES[0], f"{NAMES[0]}/helper"] == self.names(run, "-n", "1", "--all")
         assert [] == self.names(run, "-n", "0")
+        assert "harken import" not in run("sessions", "-n", "0").err
 
     @pytest.mark.parametrize(
         ("wanted", "found"),

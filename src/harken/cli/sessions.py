@@ -85,7 +85,8 @@ def sessions_command(
         if project and not shown and any(map(_lacks_project, sessions(repo, SessionsRequest()))):
             ui.note(NO_PROJECT)
     else:
-        _show(found, none=_none_with(prefix) if prefix else "no sessions; `harken import` imports some")
+        none = "" if limit == 0 else "no sessions; `harken import` imports some"
+        _show(found, none=_none_with(prefix) if prefix else none)
 
 
 def _none_with(prefix: str) -> str:
@@ -116,7 +117,7 @@ def _show(found: Iterable[SessionAnswer], *, none: str) -> bool:
         problem = error
     wide = ui.width()
     ui.rows(table(rows, wide, head=ui.is_terminal()), gap=gap(wide))
-    if not rows:
+    if not rows and none:
         ui.note(none)
     elif any(map(_lacks_project, rows)) and not any(row.project for row in rows):
         ui.note(NO_PROJECT)
