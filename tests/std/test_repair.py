@@ -74,6 +74,17 @@ def test_older_generations_with_drift_are_made_valid_and_lose_nothing(generation
     assert answer.data == repair(answer.data, "2026-03-04-001-old.json").data
 
 
+def test_phases_by_their_names_are_a_list_of_them() -> None:
+    document = OLDER["v2"]
+    document = {**document, "phases": {one["phase_id"]: one for one in document["phases"]}}
+    after, answer = repaired(document, "2026-03-04-001-old.json")
+
+    assert answer.is_valid, answer.findings
+    assert OLDER["v2"]["phases"] == after["phases"]
+    assert repaired(OLDER["v2"], "2026-03-04-001-old.json")[0]["phase_annotations"] == after["phase_annotations"]
+    assert answer.data == repair(answer.data, "2026-03-04-001-old.json").data
+
+
 def test_what_is_derived_is_told_from_what_is_only_spelled_in_another_way() -> None:
     document = put(put(annotated(annotated_at="-"), "done", "status"), "x", "summary")
     _, answer = repaired(document)

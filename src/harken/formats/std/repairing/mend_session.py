@@ -116,6 +116,7 @@ _IDS = {
     "sub_sessions": "sub_session_id",
     "messages": "message_id",
     "phase_annotations": "annotation_id",
+    "phases": "phase_id",
 }
 
 
@@ -341,6 +342,7 @@ SESSION: dict[str, Mender] = {
     "agent.model_id": model_id,
     "tool_calls": calls,
     "phase_annotations": listed,
+    "phases": listed,
     "sub_sessions": list_or_none,
     "messages": list_or_none,
     "summary": summary,
