@@ -105,3 +105,16 @@ def test_a_sub_session_that_has_calls_keeps_them() -> None:
     given["tool_calls"][0]["agent_id"] = given["sub_sessions"][0]["agent"]["agent_id"]
 
     assert made_by(dumps(multi())) == made_by(dumps(given))
+
+
+def test_calls_under_the_names_of_their_agents_are_theirs() -> None:
+    given = multi()
+    by_agent = {"lead": given["tool_calls"]}
+    for sub in given["sub_sessions"]:
+        by_agent[sub["agent"]["agent_id"]] = sub.pop("tool_calls")
+    data = dumps(given | {"tool_calls": by_agent})
+    answer = repair(data)
+
+    assert made_by(dumps(multi())) == made_by(data) == made_by(answer.data)
+    assert answer.is_valid
+    assert answer.data == repair(answer.data).data

@@ -146,12 +146,23 @@ def sub_calls(spot: Spot) -> bool:
 def calls(spot: Spot) -> bool:
     """Calls that stand elsewhere; none where the document says nothing of any."""
     if spot.value is not None:
-        return listed(spot)
+        return listed(spot) or _calls_by_agent(spot)
     if name := calls_elsewhere(spot.holder):
         return spot.take((name,), (list, dict))
     if text(spot.holder, "task_title") and not number(inner(spot.holder, "summary").get("tool_calls_count")):
         return spot.put([], "nothing is known of any", derived=True)
     return False
+
+
+def _calls_by_agent(spot: Spot) -> bool:
+    """An object with the calls of each agent under its id."""
+    said, known = spot.value, agents(spot.doc.data)
+    if not isinstance(said, dict) or not said or not said.keys() <= known.keys():
+        return False
+    if not all(isinstance(held, list) and len(values(held)) == len(held) for held in said.values()):
+        return False
+    made = [{"agent_id": name, **one} for name, held in said.items() for one in held]
+    return spot.put(made, "its entries, each with the name under which it stood as its `agent_id`")
 
 
 def updated_at(doc: Mending) -> None:
