@@ -278,6 +278,20 @@ class TestWhatCannotBeRead:
         assert [(47, [])] == [(line["usage"]["output"], line["agents"]) for line in done.json]
 
 
+def test_an_agent_below_an_agent_of_a_file_stands_below_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with Session(path) as session:
+        made_by = None
+        for agent in ("root", "ann", "sub"):
+            session.log_agent_created(agent, made_by, agent)
+            call = {"id": "c", "type": "function", "function": {"name": "task", "arguments": "{}"}}
+            made_by = session.log_transcript_entry(agent, {"role": "assistant", "tool_calls": [call]})
+
+    (told,) = run("stats", str(path), "--json").json
+
+    assert [str(path), f"{path}#ann"] == [agent["parent"] for agent in told["agents"]]
+
+
 def test_without_a_session_all_are_counted(lay: Lay, run: Run) -> None:
     lay("one.jsonl", "one", talk())
     lay("two.jsonl", "two", [asked("u7", "hello"), said("a7", "msg_7", 2, text("hi"))])

@@ -246,10 +246,12 @@ def _records(store: Store, what: SessionRow | Path) -> list[SessionRecord]:
 
 def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
     """The figures of a file that need not be in the store: what it and its agents are called is where they lie."""
-    agents = tuple(
-        msgspec.structs.replace(agent, session=agent.source, parent=str(path), runtime="") for agent in found.agents
-    )
     name = str(path)
+    places = {agent.session: agent.source for agent in found.agents}
+    agents = tuple(
+        msgspec.structs.replace(agent, session=agent.source, parent=places.get(agent.parent, name), runtime="")
+        for agent in found.agents
+    )
     return msgspec.structs.replace(
         found,
         session=name,
