@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harken import load_session
-from harken.agents import ModelError, Request, Retries, ScriptedModel, open_model
+from harken.agents import ModelError, Reply, Request, Retries, ScriptedModel, open_model, tool_call
 from harken.agents.models import lite
 from harken.agents.models.lite import LiteLLMModel, read_answer
 from harken.errors import BadRequest, ModelFailed, NotFound
@@ -22,6 +22,29 @@ from support.stage import say
 
 def ask(model: Any, **request: Any) -> Any:
     return asyncio.run(model.complete(Request(messages=request.pop("messages", []), **request)))
+
+
+def test_a_call_whose_arguments_are_an_object_is_run_with_them(tmp_path: Path) -> None:
+    class Objects:
+        name = "scripted:objects"
+
+        async def complete(self, request: Request) -> Reply:
+            shown.extend(request.messages)
+            call = tool_call("c1", "pay", {"whom": "Zoë"})
+            return Reply(content="Paid.") if request.turn else Reply(tool_calls=(call,))
+
+    def pay(whom: str = "nobody") -> str:
+        paid.append(whom)
+        return "paid"
+
+    shown: list[Any] = []
+    paid: list[str] = []
+    root, session = load_session(tmp_path / "log", language_model=Objects(), tools=[pay])
+    with session:
+        assert "Paid." == say(root, "Pay Zoë.")
+    assert ["Zoë"] == paid
+    (arguments,) = [call["function"]["arguments"] for one in shown for call in one.get("tool_calls") or ()]
+    assert {"whom": "Zoë"} == json.loads(arguments)
 
 
 class TestScripted:

@@ -7,6 +7,7 @@ Pure functions over lists of entries (`role`, `content`, `tool_calls`, `tool_cal
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,8 +65,7 @@ def as_entry(line: Entry) -> Entry:
 
 def calls_of(entry: Entry) -> list[Entry]:
     """The tool calls of an entry; one without an id has the empty one."""
-    calls = entry.get("tool_calls")
-    if entry.get("role") != "assistant" or not isinstance(calls, list):
+    if entry.get("role") != "assistant" or not isinstance(calls := entry.get("tool_calls"), list):
         return []
     return [
         call if isinstance(call.get("id"), str) else {**call, "id": _call_id(call.get("id"))}
@@ -97,10 +97,10 @@ def call_name(call: Entry) -> str:
 
 
 def call_arguments(call: Entry) -> str:
-    """The arguments of a call, as text."""
+    """The arguments of a call, as JSON text; some models give the object itself."""
     function = call.get("function")
-    arguments = function.get("arguments", "") if isinstance(function, dict) else ""
-    return arguments if isinstance(arguments, str) else ""
+    found = function.get("arguments") if isinstance(function, dict) else ""
+    return found if isinstance(found, str) else json.dumps(found, default=str) if found else ""
 
 
 def is_utterance(entry: Entry) -> bool:

@@ -167,8 +167,8 @@ class ModelError(Exception):
         self.too_long = too_long
 
 
-def tool_call(call_id: str, name: str, arguments: str) -> Message:
-    """A tool call in the shape it has in a transcript."""
+def tool_call(call_id: str, name: str, arguments: str | dict[str, Any]) -> Message:
+    """A tool call in the shape it has in a transcript; its arguments as JSON text, or as the object."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
