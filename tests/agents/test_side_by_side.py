@@ -314,6 +314,30 @@ class TestWhatStopsATurn:
             assert 2 == len(session.open_calls)
 
 
+def test_a_turn_that_is_under_way_is_cancelled_and_then_stopped(tmp_path: Path) -> None:
+    async def wait() -> str:
+        await asyncio.sleep(60)
+        return "over"
+
+    async def stop(root: Agent) -> None:
+        turn = asyncio.ensure_future(root.response())
+        while root.turn.run is None or not root.session.open_calls:
+            await asyncio.sleep(0.001)
+        with pytest.raises(BadRequest, match="root is in the middle of a turn"):
+            root.stop()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        root.stop()
+
+    root, session = open_stage(tmp_path / "log", {"root": [calls("wait", "wait"), "Done."]}, tools=[wait])
+    with session:
+        root.harken("Wait.")
+        asyncio.run(stop(root))
+        assert ["Error: stopped by the user."] * 2 == contents(root, "tool")
+        assert {} == session.registry.counts
+
+
 class TestAfterAKill:
     def test_only_what_may_be_redone_is_run_again(self, tmp_path: Path) -> None:
         ran: list[str] = []

@@ -118,6 +118,11 @@ class Agent(AgentCore):
 
     def stop(self) -> None:
         """Give up the turn that was interrupted: its calls are answered so, and the agent hears that it was stopped."""
+        if self.turn.run is not None:
+            raise BadRequest(
+                f"{self.label} is in the middle of a turn, which would go on and answer its calls once more",
+                hint="cancel the task that waits for the turn, then stop()",
+            )
         questions.withdraw(self)
         if is_pending(self.transcript):
             self.interrupt("Error: stopped by the user.")
