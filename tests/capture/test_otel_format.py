@@ -101,6 +101,13 @@ class TestOnce:
         assert [1] == [event.n for event in events if isinstance(event, TranscriptEdit)]
         assert ["a", "c", "d", "e"] == [text for _, text in words(FORMAT.read_conversation(document(*_altered())))]
 
+    def test_replies_to_which_a_server_gives_one_id_stay_several(self) -> None:
+        named = {"gen_ai.response.id": "chatcmpl-7"}
+        history = [ASKED, CALLED, ANSWERED]
+        events = read(chat("1", [ASKED], [CALLED], named), chat("2", history, [TOLD], named, at=2))
+
+        assert ["chatcmpl-7", ""] == [event.api_id for event in events if isinstance(event, ToolCall | Response)]
+
     def test_instructions_among_the_words_stand_where_the_request_has_them(self) -> None:
         first, last = said("system", "Be brief."), said("system", "Be kind.")
         events = read(

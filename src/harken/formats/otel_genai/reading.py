@@ -61,6 +61,8 @@ class _SpanReader(Teller):
         self.events: list[Event] = []
         self._open: dict[tuple[str, str], CapturedConversation] = {}
         self._named: dict[str, int] = {}
+        self._replies: set[str] = set()
+        """The ids of the replies that were told."""
         self._tellers: dict[str, dict[tuple[str, str], TraceSpan]] = {}
         """By agent: the spans that tell of it, and its own."""
 
@@ -159,7 +161,11 @@ class _SpanReader(Teller):
         conversation, time = self._open.pop(found.span.key), found.end or None
         events = output_events(found)
         usage = usage_of(found)
-        message_id = self._say(conversation, events, time, found.response_id)
+        # Some servers draw their ids from a thousand (Ollama): then the id is the first reply's. A trace of ours may
+        # tell one reply in several spans.
+        name = "" if found.response_id in self._replies and not found.only_new else found.response_id
+        self._replies.add(name)
+        message_id = self._say(conversation, events, time, name)
         if usage is not None:
             self._record([usage.replace(cause=message_id or None)], conversation.agent_id, time)
         if found.span.failed:
