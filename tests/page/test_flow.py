@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import harken
 from harken import load_session
@@ -128,6 +129,19 @@ def test_with_an_agent_and_a_moment_what_was_not_heard_is_dashed_and_what_came_l
     assert "t=" in page.url
     page.keyboard.press("f")
     expect(page.locator(".flow-row.later")).to_have_count(0)
+
+
+def test_a_long_name_that_is_cut_says_that_it_goes_on(visit: Visit, sessions: dict[str, str]) -> None:
+    long = "Inner voice of a writer who has nobody else to ask"
+
+    def answer(route: Route) -> None:
+        told = route.fetch()
+        route.fulfill(response=told, body=told.text().replace('"Inner"', json.dumps(long)))
+
+    visit.page.route("**/api/v1/flow_page", answer)
+    page = opened(visit, f"/s/{sessions['cafe']}?v=flow")
+    expect(page.get_by_text("made Inner voice of a writer who has nobody…")).to_be_visible()
+    page.unroute_all(behavior="wait")
 
 
 def test_columns_are_removed_and_added(visit: Visit, sessions: dict[str, str]) -> None:

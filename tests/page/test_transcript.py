@@ -173,6 +173,23 @@ def test_what_is_to_be_done_is_a_list_whatever_it_is_called(name: str, visit: Vi
     page.unroute_all(behavior="wait")
 
 
+@pytest.mark.parametrize(
+    ("call", "where", "left"),
+    [
+        ({"tool": "TodoWrite", "input": {"todos": [{"content": f"do {n}"} for n in range(70)]}}, ".todos", "10 more"),
+        ({"tool": "Configure", "input": {f"option {n}": f"{n}" for n in range(42)}}, ".given-pairs", "12 more"),
+    ],
+)
+def test_what_is_too_long_to_show_says_how_much_is_left_out(
+    call: dict[str, Any], where: str, left: str, visit: Visit, sessions: dict[str, str]
+) -> None:
+    page = visit.page
+    with_call(page, {"category": "task", "what": "", **call})
+    page = visit.open(f"/s/{sessions['sub_agents']}")
+    expect(page.locator(where).first).to_contain_text(left)
+    page.unroute_all(behavior="wait")
+
+
 def with_call(page: Page, call: dict[str, Any]) -> None:
     """Have every call of the transcript be this one."""
 

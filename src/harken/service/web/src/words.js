@@ -70,6 +70,9 @@ export function bytes(n) {
   return `${(n / 1e6).toFixed(1)} MB`;
 }
 
+/** A name in at most so many letters; one that is longer says that it goes on. */
+export const brief = (text, most) => shown(text.length > most ? text.slice(0, most - 1).trimEnd() + "…" : text);
+
 export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
 
 const RUNTIMES = { "claude-code": "Claude Code", codex: "Codex", harken: "Harken", "std-001": "Document", "std-008": "Document", otel: "OpenTelemetry", "gemini-cli": "Gemini CLI", opencode: "OpenCode", "opencode-export": "OpenCode export", kilo: "Kilo", "qwen-code": "Qwen Code", "copilot-cli": "Copilot CLI", atif: "ATIF" };

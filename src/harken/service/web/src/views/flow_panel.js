@@ -7,7 +7,7 @@ import { html, names } from "../html.js";
 import { Icon } from "../marks.js";
 import { ask, askMany } from "../server.js";
 import { Command, copyLink, useAnswer } from "../states.js";
-import { clock, count, duration, plural, shown } from "../words.js";
+import { brief, clock, count, duration, plural, shown } from "../words.js";
 import { Person, colourClass, nobody, speakerOf } from "./flow_people.js";
 import { hearersOf } from "./flow_rows.js";
 import { toMicros } from "./instants.js";
@@ -54,12 +54,12 @@ function SaidAndHeard({ page, flow, row, all }) {
       <${Say} flow=${flow} agent=${row.speaker} by=${speakerOf(row, flow.people)} verb=${row.kind === "spoken" ? "said" : row.kind === "injected" ? "" : row.kind === "made" ? "made" : "did"} id=${row.message_id} time=${row.time}>${row.kind === "made" ? named(flow, row.made) : html`<${Told} key=${row.message_id} row=${row} compared=${whole?.[0]} page=${page} />`}<//>
       ${hearers.map((one) => html`<${Heard} key=${one.agent + one.message_id} one=${one} row=${row} flow=${flow} own=${own} compared=${whole?.find((each) => each.message_id === one.message_id)} />`)}
       ${row.kind === "spoken" && !hearers.length ? html`<p class="dim sm flow-tip">${who(flow, row.speaker).column?.role === "root" ? "Said to you; no other agent heard it." : "No other agent heard it."}</p>` : null}
-      ${exported ? null : picked && picked !== words ? html`<button class="button" onClick=${() => (setParams({ k: picked }, { replace: true }), setPicked(""))}><${Icon} name="eye" />Who knows “<span class="cut">${shown(picked.slice(0, 40))}</span>”?</button>` : !asked && row.kind === "spoken" ? html`<p class="dim xs flow-tip">Select words above to ask who knows them.</p>` : null}
+      ${exported ? null : picked && picked !== words ? html`<button class="button" onClick=${() => (setParams({ k: picked }, { replace: true }), setPicked(""))}><${Icon} name="eye" />Who knows “<span class="cut">${brief(picked, 40)}</span>”?</button>` : !asked && row.kind === "spoken" ? html`<p class="dim xs flow-tip">Select words above to ask who knows them.</p>` : null}
     </section>
     ${asked && !exported ? html`<${WhoKnows} page=${page} flow=${flow} what=${asked} hearers=${hearers} />` : null}
     <${CameFrom} page=${page} flow=${flow} row=${row} />
     <section class="row flow-actions"><button class="button" onClick=${() => copyLink(location.href)}><${Icon} name="link" />Copy link <kbd>y</kbd></button>
-      ${ending ? html`<button class="button" onClick=${() => setParams({ a: ending.agent, t: ending.time, e: null, k: null })}><${Icon} name="eye" />As <span class="cut">${shown(who(flow, ending.agent).name.slice(0, 18))}</span> knew it</button>` : null}
+      ${ending ? html`<button class="button" onClick=${() => setParams({ a: ending.agent, t: ending.time, e: null, k: null })}><${Icon} name="eye" />As <span class="cut">${brief(who(flow, ending.agent).name, 18)}</span> knew it</button>` : null}
       <a class="button quiet" href=${sessionAddress(sessionOf(page, row.speaker), { record: row.message_id })}>Transcript</a></section>`;
 }
 
@@ -107,7 +107,7 @@ function WhoKnows({ page, flow, what, hearers }) {
     if (one.knows === null) return "may have read it where nobody can read the record";
     return heard?.how === "changed" ? "heard the message, not these words" : heard?.how === "blocked" ? "it was kept from this one" : heard ? "got the message in other words" : "was never told";
   };
-  return html`<section><h2><span class="know-words">Who knows “${shown(what.slice(0, 80))}”?</span>${flow.at ? html` <span class="dim">at ${clock(flow.at, true)}</span>` : null}</h2>
+  return html`<section><h2><span class="know-words">Who knows “${brief(what, 80)}”?</span>${flow.at ? html` <span class="dim">at ${clock(flow.at, true)}</span>` : null}</h2>
     ${problem ? html`<p class="alert sm">${shown(problem.message)}</p>` : !found ? html`<p class="dim sm">Asking…</p>` : html`<ul class="know">
       ${knowing.map((one) => html`<li><button onClick=${() => setParams({ e: one.message_id, k: what }, { replace: true })}><${Person} who=${who(flow, one.agent_id)} /><span class="know-how">${HOW[one.how] || one.how}${one.changed ? " in other words" : ""}${one.forgotten ? ", and forgot it" : ""}</span><span class="dim">${clock(one.time, true)}</span></button></li>`)}
       ${others.slice(0, MOST).map((one) => html`<li class="not"><span><${Person} who=${who(flow, one.agent_id)} /><span class="know-how">${why(one)}</span><span class="dim">${one.knows === null ? "?" : "never"}</span></span></li>`)}
@@ -129,7 +129,7 @@ function CameFrom({ page, flow, row }) {
   const heard = new Set(row.hearers.map((one) => one.message_id));
   const after = (steps || []).filter((one) => one.step === "after" && inFlow(one) && !heard.has(one.message_id)).slice(0, 4);
   if (steps && !before.length && !after.length) return null;
-  const line = (one, words) => html`<dt>${words}</dt><dd><button class="cut" title=${shown(one.content.slice(0, 400))} onClick=${() => setParams({ e: one.message_id, k: null }, { replace: true })}><span class="link">${shown(who(flow, one.agent_id).name.slice(0, 24))}: ${shown((one.doing || one.content).slice(0, 80))}</span></button></dd>`;
+  const line = (one, words) => html`<dt>${words}</dt><dd><button class="cut" title=${shown(one.content.slice(0, 400))} onClick=${() => setParams({ e: one.message_id, k: null }, { replace: true })}><span class="link">${brief(who(flow, one.agent_id).name, 24)}: ${shown((one.doing || one.content).slice(0, 80))}</span></button></dd>`;
   return html`<section><h2>Where it came from</h2>${steps ? html`<dl class="came">${before.map((one) => line(one, STEPS[one.kind] || "From"))}${after.map((one) => line(one, "Led to"))}</dl>` : html`<p class="dim sm">Asking…</p>`}</section>`;
 }
 
@@ -148,7 +148,7 @@ function Knew({ page, flow, known }) {
   return html`<section class="knew"><h2 class="knew-title"><${Person} who=${person} big /><span>${flow.at ? `at ${clock(flow.at, true)}` : "at the end"}</span></h2>
       <p class="sm">knew <b>${plural(known.knew, "thing")}</b>: ${count(known.heard)} heard, ${count(known.said)} said. ${known.missed ? `${plural(known.missed, "thing")} had been said that did not come here` : "Nothing was said that did not come here"}${known.changed ? html`, and <b class="alert">${plural(known.changed, "message")} came changed</b>` : ""}.</p>
       <div class="knew-bar" aria-hidden="true">${Object.entries(known.by).map(([id, n]) => html`<i class=${colourClass(who(flow, id))} style=${{ width: `${(n / sum) * 100}%` }}></i>`)}</div>
-      <p class="dim xs knew-by">${Object.entries(known.by).slice(0, 6).map(([id, n]) => html`<span>${shown(who(flow, id).name.slice(0, 20))} ${n}</span>`)}<span class="grow"></span><span>about ${count(known.tokens)} tokens</span></p>
+      <p class="dim xs knew-by">${Object.entries(known.by).slice(0, 6).map(([id, n]) => html`<span>${brief(who(flow, id).name, 20)} ${n}</span>`)}<span class="grow"></span><span>about ${count(known.tokens)} tokens</span></p>
     </section>
     <section><h2>Newest that ${name} knew</h2><${Things} flow=${flow} things=${all ? known.newest : known.newest.slice(0, 5)} right=${(one) => `${HOWS[one.how] || one.how} · ${before(one.time)}`} />
       ${known.newest.length > 5 ? html`<button class="link sm" onClick=${() => setAll(!all)}>${all ? "fewer" : `${known.newest.length - 5} earlier`}</button>` : null}</section>

@@ -1,7 +1,7 @@
 // A row of the flow: somebody's words in the column of whoever said them, and a wire to each who heard them.
 import { html, names } from "../html.js";
 import { Icon } from "../marks.js";
-import { clock, few, plural, shown } from "../words.js";
+import { brief, clock, few, plural, shown } from "../words.js";
 import { colourClass, speakerOf } from "./flow_people.js";
 
 const RANK = { changed: 0, blocked: 1, verbatim: 2, named: 3, result: 4 };
@@ -93,7 +93,7 @@ function Ear({ one, x, flow }) {
 function Made({ row, flow, place, speaker }) {
   const { places, narrow } = flow.layout;
   const who = row.made.map((id) => flow.people.get(id)?.name || id);
-  const text = who.length > 3 || (who.length > 1 && who.join("").length > 48) ? `made ${plural(who.length, "agent")}` : "made " + who.map((name) => shown(name.slice(0, 40))).join(who.length === 2 ? " and " : ", ");
+  const text = who.length > 3 || (who.length > 1 && who.join("").length > 48) ? `made ${plural(who.length, "agent")}` : "made " + who.map((name) => brief(name, 40)).join(who.length === 2 ? " and " : ", ");
   const dots = row.made.filter((id) => places.has(id)).map((id) => html`<i class=${"birth " + colourClass(flow.people.get(id))} style=${{ left: `${places.get(id).x}px` }}></i>`);
   return html`<div class="flow-wires" aria-hidden="true">${dots}</div><p class="flow-made" style=${narrow || !place ? null : { marginLeft: `${place.left}px`, width: `${place.width}px` }}><span><span class=${narrow ? "" : "screen-reader"}>${shown(speaker.name)} </span>${text}</span></p>`;
 }
@@ -111,7 +111,7 @@ function Card({ row, flow, place, speaker, hearers }) {
       ? html`<p class="flow-who"><b>${shown(speaker.you ? "You" : speaker.name)}</b>${hearers.length ? html` → ${hearers.slice(0, 4).map((one, n) => html`${n ? ", " : ""}${shown(flow.people.get(one.agent)?.name || one.agent)}${one.how === "changed" ? html` <b class="alert">≠</b>` : one.how === "blocked" ? html` <b class="alert">✕</b>` : null}`)}${hearers.length > 4 ? ` +${hearers.length - 4}` : ""}` : null}</p>`
       : html`<span class="screen-reader">${shown(speaker.name)}${told}: </span>${place ? null : html`<p class="flow-who cut"><b>${shown(speaker.name)}</b></p>`}`}
     <p class="flow-text">${row.kind === "spoken" ? null : html`<${Icon} name=${ICONS[row.kind] || "other"} label=${row.kind} /> `}${row.failed ? html`<span class="alert">✕ </span>` : null}<${Said} text=${row.text} played=${row.kind === "spoken"} /></p>
-    ${hidden.length && !narrow ? html`<p class="flow-more">and to ${hidden.length === 1 ? shown((flow.people.get(hidden[0].agent)?.name || hidden[0].agent).slice(0, 30)) : plural(hidden.length, "other")}</p>` : null}
+    ${hidden.length && !narrow ? html`<p class="flow-more">and to ${hidden.length === 1 ? brief(flow.people.get(hidden[0].agent)?.name || hidden[0].agent, 30) : plural(hidden.length, "other")}</p>` : null}
   </div>`;
 }
 

@@ -197,7 +197,7 @@ function Todos({ call }) {
   return html`<ul class="todos">${given.slice(0, 60).map((one) => {
     const state = String(one?.status || "pending");
     return html`<li class=${"todo-" + (DONE[state] ? state : "pending")}><span aria-label=${state}>${DONE[state] || "☐"}</span> ${shown(String(one?.content ?? one?.description ?? one?.step ?? one?.text ?? ""))}</li>`;
-  })}</ul>`;
+  })}${given.length > 60 ? html`<li class="dim sm">${given.length - 60} more</li>` : null}</ul>`;
 }
 
 function Plain(props) {
@@ -206,7 +206,7 @@ function Plain(props) {
   const pairs = input && typeof input === "object" && !Array.isArray(input) ? Object.entries(input) : input ? [["", input]] : [];
   const told = pairs.filter(([, value]) => !(typeof value === "string" && value === call.what));
   return html`${told.length
-      ? html`<dl class="given-pairs" tabindex="0">${told.slice(0, 30).map(([name, value]) => html`${name ? html`<dt>${shown(name)}</dt>` : null}<dd class="plain">${shown(typeof value === "string" ? value : JSON.stringify(value, null, 1))}</dd>`)}</dl>`
+      ? html`<dl class="given-pairs" tabindex="0">${told.slice(0, 30).map(([name, value]) => html`${name ? html`<dt>${shown(name)}</dt>` : null}<dd class="plain">${shown(typeof value === "string" ? value : JSON.stringify(value, null, 1))}</dd>`)}${told.length > 30 ? html`<dd class="dim">${told.length - 30} more</dd>` : null}</dl>`
       : null}
     ${call.input_cut ? html`<p class="dim sm pad">${count(call.input_cut)} more characters of arguments</p>` : null}
     <${Result} ...${props} />`;

@@ -1,1 +1,0 @@
-import{a,b}from"./part-KH32MULY.js";import"./part-JCBDCYNP.js";import"./part-ZVISX6JQ.js";import"./part-6MBD6NM4.js";import"./part-M47LJOCQ.js";import"./part-PGB2WQWU.js";import"./part-7PKHX6GQ.js";export{a as Home,b as roundMoney};
