@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken import runtimes
 from harken.api.writing import MaterializeRequest, materialize
 from harken.context.shortening import SMALLEST, Shortening, shorten
 from harken.errors import BadRequest
 from harken.events import Error, Event, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.cbor import encode_events
-from harken.formats import get, narrative
+from harken.formats import detect, get, narrative
 from harken.formats.base import CHARACTERS_PER_TOKEN, characters
 from harken.repo import Repo
 from harken.store.memory import MemoryStore
@@ -99,23 +98,30 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
         Shortening(**wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
-def test_a_resume_with_less_writes_the_summary_and_the_last_turns(runtime: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("agent", ["", "jill"], ids=["of nobody", "of an agent"])
+@pytest.mark.parametrize(
+    "runtime", ["claude-code", "codex", "gemini-cli", "opencode", "pi", "qwen-code", "copilot-cli"]
+)
+def test_a_resume_with_less_writes_the_summary_and_the_last_turns(runtime: str, agent: str, tmp_path: Path) -> None:
     repo = Repo(MemoryStore())
-    commit = repo.checkpoint(encode_events(CONVERSATION), format="events-v1")
+    conversation = [event.replace(agent_id=agent) for event in CONVERSATION]
+    commit = repo.checkpoint(encode_events(conversation), format="events-v1")
 
-    done = repo.resume(commit, runtime, cwd=tmp_path, home=tmp_path / "home", last=1)
+    done = repo.resume(commit, runtime, cwd=tmp_path, home=tmp_path / ".gemini", last=1)
 
     assert done.tier == "2s"
-    assert "earlier message" in {loss.what for loss in done.losses}
-    known = get(runtimes.get(runtime).format)
-    said = known.read_conversation(known.context(Path(done.path).read_bytes()))
+    assert {"earlier message", "earlier tool call"} == {loss.what for loss in done.losses}
+    written = Path(done.path).read_bytes()
+    known = detect(written)
+    assert known is not None
+    said = known.read_conversation(known.context(written))
     prompts = [event.content for event in said if isinstance(event, Prompt)]
     assert prompts[-1] == "Question 19"
     assert "Question 3" in prompts[0]
-    assert not any(event.content == "Answer 18" for event in said if isinstance(event, Response))
+    assert ["Answer 19"] == [event.content for event in said if isinstance(event, Response)][1:]
+    assert ["z" * 400] * 2 == [event.output for event in said if isinstance(event, ToolResult)]
     # Nothing is lost: the store still has all of it.
-    assert CONVERSATION == get("events-v1").read(repo.materialize(commit).bytes)
+    assert conversation == get("events-v1").read(repo.materialize(commit).bytes)
 
 
 def test_a_runtimes_own_session_that_is_short_enough_stays_its_own_records(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from harken.errors import BadRequest
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events.base import speaker_of
 from harken.events.edits import summary_prompt
 from harken.formats import Loss, narrative
 from harken.formats.base import CHARACTERS_PER_TOKEN, characters
@@ -70,7 +71,9 @@ def shorten(events: Sequence[Event], to: Shortening) -> tuple[list[Event], tuple
         tokens = (_size(rest) + len(text)) // CHARACTERS_PER_TOKEN
         over = f"what was said last cannot be parted, and takes about {tokens} tokens by itself"
         lost.append(Loss(what="place in the budget", count=1, why=over))
-    return [summary_prompt(text), *rest], tuple(loss for loss in lost if loss.count)
+    # It is told to the agent whose conversation this is: to a writer all others are somebody else's.
+    told = summary_prompt(text).replace(agent_id=speaker_of(events))
+    return [told, *rest], tuple(loss for loss in lost if loss.count)
 
 
 def narrate(events: Sequence[Event], to: Shortening) -> tuple[list[Event], tuple[Loss, ...]]:
