@@ -173,6 +173,25 @@ They looked.
 </summary>"""
 
 
+def test_a_summary_from_another_program_is_a_prompt_behind_all_that_stands_before_it() -> None:
+    said: list[Event] = [
+        Prompt(content="What is in it?"),
+        ToolCall(id="c1", name="bash", input=b"{}"),
+        ToolResult(id="c1", name="bash", output="a.txt"),
+        Prompt(content="They looked.", source="injected", origin="compact_summary"),
+        Prompt(content="And now?"),
+    ]
+    written = COPILOT.write(said).data
+
+    assert [
+        ("prompt", "What is in it?"),
+        ("tool_call", "c1"),
+        ("tool_result", "a.txt"),
+        ("prompt", "They looked."),
+        ("prompt", "And now?"),
+    ] == words(COPILOT.read_conversation(COPILOT.context(written)))
+
+
 def test_a_compaction_that_failed_changes_nothing() -> None:
     session = everything()
     before = words(COPILOT.read_conversation(COPILOT.context(session.data)))

@@ -132,7 +132,7 @@ def read_conversation(data: bytes) -> Iterator[Event]:
 
 def _folded(events: list[Event], data: bytes) -> list[Event]:
     """Behind a compaction, one prompt stands for all that was said before; it repeats the words without pictures."""
-    fold = max((at for at, event in enumerate(events) if is_summary(event)), default=None)
+    fold = max((at for at in range(1, len(events)) if _is_compaction(*events[at - 1 : at + 1])), default=None)
     if fold is None:
         return events
     summary = events[fold]
@@ -171,9 +171,11 @@ def folded(said: Iterable[str], summary: str) -> str:
     return FOLDED.format_map({"prompts": prompts, "summary": summary})
 
 
-def is_summary(event: Event) -> bool:
-    """Whether an event is the summary that a compaction left."""
-    return isinstance(event, Prompt) and event.origin == "compact_summary"
+def _is_compaction(boundary: Event, summary: Event) -> bool:
+    """Whether these two are what a compaction left. A summary that came along from another program has no boundary: the
+    program has it as a prompt like any other, and sends all that stands before it."""
+    is_boundary = isinstance(boundary, System) and boundary.subtype == "compact_boundary"
+    return is_boundary and boundary.message_id == summary.message_id and isinstance(summary, Prompt)
 
 
 class SessionEvents:
