@@ -25,6 +25,7 @@ from support.pi_lines import SESSION as PI_SESSION
 from support.pi_lines import call as pi_call
 from support.pi_lines import line as pi_line
 from support.rollouts import Rollout, said
+from support.rollouts import message as codex_message
 
 FIRST, SECOND = "019b88e5-0000-7b90-8953-38fce393c653", "019b88e5-ffff-7b90-8953-38fce393c653"
 
@@ -306,6 +307,24 @@ class TestAResumeThatWentOn:
             session = ready.session
 
             assert [(1, 2 + turn)] == [tuple(row) for row in repo.sql(asked).rows]
+
+
+def test_prompts_that_a_compaction_of_codex_repeats_stay_one_message_each_over_two_resumes(
+    repo: Repo, tmp_path: Path
+) -> None:
+    asked = ["where is the walrus", "and the otter"]
+    first = Rollout(id=FIRST).turn(asked[0]).turn(asked[1])
+    first.compacted(*(codex_message("user", text) for text in asked))
+    take_in(repo, tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl", first.turn("and the seal").data)
+    count = "SELECT count(*) FROM messages WHERE role = 'human'"
+    expected = [tuple(row) for row in repo.sql(count).rows]
+    session = FIRST
+    for runtime in ("codex", "claude-code"):
+        ready = repo.resume(session, runtime, cwd=tmp_path, home=tmp_path / runtime)
+        list(repo.import_sessions([ready.path]))
+        session = ready.session
+
+        assert expected == [tuple(row) for row in repo.sql(count).rows], runtime
 
 
 def forked(data: bytes, session: str, fork: str) -> bytes:

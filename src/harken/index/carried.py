@@ -159,14 +159,23 @@ class Continuations:
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
         # What that one has copied itself is the first's.
-        said = (self._db.execute(_SAID, (name, number)) for name in self.told_in(before.session))
-        for n, role, total, size, record, is_copied in chain.from_iterable(said):
+        said = (self._db.execute(_SAID, (name, number)) for name in self._sources(before.session))
+        for n, role, total, size, record, is_copied in dict.fromkeys(chain.from_iterable(said)):
             text = _text(role, total, size)
             if is_copied:
                 taken[record, text] = n
             else:
                 left.setdefault(text, []).append(n)
         return CarriedTexts(left, taken, keeps_names=before.keeps_names)
+
+    def _sources(self, session: str) -> list[str]:
+        """The sessions in which what a session knows was said: also those that it goes on from itself. A compaction
+        that it has from there may repeat prompts that stood before it, and of these it has no copy."""
+        found = list(self.told_in(session))
+        for name in found:  # it grows meanwhile
+            if before := self._remembered(name).session:
+                found += [each for each in self.told_in(before) if each not in found]
+        return found
 
     def _remembered(self, session: str) -> _Beginning:
         if session not in self._before:
