@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from harken.formats.std.checking.rules import validate
@@ -76,3 +78,21 @@ def test_how_a_session_of_one_agent_ended_is_not_derived_where_its_document_says
 
     assert (status, []) == (first.document.data["status"], first.derived)
     assert (status, ["status"]) == (listed.document.data["status"], listed.derived)
+
+
+def test_a_review_result_has_the_verdict_that_its_sub_session_hands_in_also_where_there_were_no_messages() -> None:
+    given = with_second(200)
+    again = given["sub_sessions"][2]
+    for place, verdict in ((1, "changes_requested"), (2, "approved")):
+        output = copy.deepcopy(given["sub_sessions"][1]["output"])
+        name = f"review-{place}"
+        given["sub_sessions"][place] |= {"output": output | {"review_id": name, "verdict": verdict}}
+        given["sub_sessions"][place]["task"]["task_id"] = name
+    again["agent"] = dict(given["sub_sessions"][1]["agent"])
+    given["messages"] = []
+
+    told = [one for one in exported(given).document.data["messages"] if one["message_type"] == "review_result"]
+
+    assert [("review-1", "changes_requested"), ("review-2", "approved")] == [
+        (one["payload"]["review_id"], one["payload"].get("verdict")) for one in told
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harken.events import Event, Output
 from harken.formats.std.beside import is_beside
 from harken.formats.std.checking.outputs import output_errors
@@ -18,9 +20,13 @@ def may_be_handed_in(event: Output) -> bool:
 
 def handed_in(events: list[Event]) -> Json:
     """The last output of a sub-session among an agent's events, if it is as the standard has it; else nothing."""
+    return next(all_handed_in(events), {})
+
+
+def all_handed_in(events: list[Event]) -> Iterator[Json]:
+    """All such outputs, the last one first: an agent that was called again hands in again."""
     for event in reversed(events):
         if isinstance(event, Output) and may_be_handed_in(event) and not (is_skeleton(event) or is_beside(event)):
             told = loads_kept(event.raw)
             if "task_id" in told and not any(output_errors(told)):
-                return told
-    return {}
+                yield told

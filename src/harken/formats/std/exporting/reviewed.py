@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from harken.formats.std.document import Json
 from harken.formats.std.parts import text
 
 from .given_task import GivenTask, TasksOfAgent
-from .handed_in import handed_in
+from .handed_in import all_handed_in
 from .reviews import stated_verdict
 from .session_links import SessionLinks
 
@@ -31,9 +32,17 @@ def name_reviewed(tasks: dict[str, TasksOfAgent], links: SessionLinks) -> None:
                 task.is_reviewed_known = bool(named)
                 task.reviewed = named or (done[before - 1][1] if before else task.task_id)
                 task.verdict = "" if task.is_failed else stated_verdict(task.answer_words)
-        last = given.tasks[-1]
-        if last.is_review and not last.is_failed and (told := text(handed_in(links.tree.own(agent)), "verdict")):
-            last.verdict = told  # a document says it outright
+        if any(task.is_review for task in given.tasks):
+            _as_handed_in(given.tasks, list(all_handed_in(links.tree.own(agent))))
+
+
+def _as_handed_in(tasks: list[GivenTask], outputs: list[Json]) -> None:
+    """The verdicts that a document says outright: of each review by its name, and the last one of the last review."""
+    named = {text(one, "review_id"): verdict for one in reversed(outputs) if (verdict := text(one, "verdict"))}
+    for place, task in enumerate(reversed(tasks)):
+        told = named.get(task.task_id) or (text(outputs[0], "verdict") if outputs and not place else "")
+        if told and task.is_review and not task.is_failed:
+            task.verdict = told
 
 
 def _names(work: list[GivenTask], tasks: dict[str, TasksOfAgent], links: SessionLinks) -> dict[str, list[GivenTask]]:
