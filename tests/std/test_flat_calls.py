@@ -12,6 +12,7 @@ from harken.formats.std.document import dumps, loads
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import repair
+from support.std_documents import call as one_call
 from support.std_documents import multi
 
 Json = dict[str, Any]
@@ -118,3 +119,13 @@ def test_calls_under_the_names_of_their_agents_are_theirs() -> None:
     assert made_by(dumps(multi())) == made_by(data) == made_by(answer.data)
     assert answer.is_valid
     assert answer.data == repair(answer.data).data
+
+
+@pytest.mark.parametrize("said", [{"agent_id": "builder"}, {"sub_session_id": "sub-001"}])
+def test_a_call_that_names_an_agent_which_used_no_tool_is_about_that_agent(said: Json) -> None:
+    document = multi()
+    document["sub_sessions"][0]["tool_calls"] = []
+    document["tool_calls"][1]["subagent_info"]["tool_uses"] = 0
+    document["tool_calls"].append(one_call("tool-004", 200, "TaskStop", "interaction", **said))
+
+    assert ["tool-001", "tool-002", "tool-003", "tool-004"] == made_by(dumps(document))["lead"]

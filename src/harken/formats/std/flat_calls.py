@@ -6,7 +6,7 @@ from __future__ import annotations
 from .copies import CONVERSATION
 from .document import Json
 from .hearers import agent_named, id_of
-from .parts import instant, is_uncounted, objects, orchestrator
+from .parts import inner, instant, is_uncounted, objects, orchestrator
 
 _OF_CALL = ("agent_id", "agent")
 _LISTS = ("tool_calls", "tool_call_ids")
@@ -16,6 +16,8 @@ def flat_calls(data: Json) -> dict[int, list[int]]:
     """The place of a sub-session without calls of its own to the places of its calls among the main ones."""
     subs = list(objects(data.get("sub_sessions")))
     bare = {place: sub for place, sub in subs if not _has_calls(sub)}
+    idle = {id_of(call.get("call_id")) for _, call in objects(data.get("tool_calls")) if _started_idle(call)}
+    bare = {place: sub for place, sub in bare.items() if id_of(sub.get("triggered_by_call_id")) not in idle}
     if not bare or CONVERSATION in data:
         return {}
     started = {id_of(sub.get("triggered_by_call_id")) for _, sub in subs}
@@ -54,6 +56,11 @@ def _has_calls(sub: Json) -> bool:
     held = sub.get("tool_calls")
     is_open = held is None or (isinstance(held, list) and all(isinstance(one, str | int) for one in held))
     return not is_open or CONVERSATION in sub
+
+
+def _started_idle(call: Json) -> bool:
+    """Whether a call says that the agent it started used no tool: one that names that agent is about it then."""
+    return inner(call, "subagent_info").get("tool_uses") == 0
 
 
 def _by_ids(bare: dict[int, Json], free: list[tuple[int, Json]]) -> dict[int, list[int]]:
