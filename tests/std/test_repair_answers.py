@@ -10,7 +10,9 @@ import pytest
 
 from harken.formats.std.document import dumps, loads
 from harken.formats.std.repairing.repair import Repaired, repair
-from support.std_documents import multi, single
+from harken.formats.std.summary import computed_summary
+from harken.formats.std.verdicts import final_verdict
+from support.std_documents import PLANNER, multi, single
 
 Json = dict[str, Any]
 
@@ -122,6 +124,62 @@ def test_a_verdict_that_is_missing_is_that_of_the_message_else_there_is_none() -
     assert ("generic", False) == (made["output_type"], "verdict" in made)
 
 
+def two_reviews() -> Json:
+    """A document in which one agent reviews twice, and says something else each time."""
+    document = multi()
+    sub, trigger = copy.deepcopy(document["sub_sessions"][1]), copy.deepcopy(document["tool_calls"][2])
+    asked, told = copy.deepcopy(document["messages"][-2:])
+    sub |= {"sub_session_id": "sub-003", "triggered_by_call_id": "tool-004"}
+    sub["task"]["task_id"] = sub["output"]["review_id"] = "review-002"
+    sub["tool_calls"][0]["call_id"] = "c-002"
+    trigger |= {"call_id": "tool-004"}
+    trigger["subagent_info"]["sub_session_id"] = "sub-003"
+    for number, one in ((5, asked), (6, told)):
+        one |= {"message_id": f"msg-{number:03}", "sequence_number": number}
+        one["payload"]["review_id"] = "review-002"
+    document["sub_sessions"][1]["output"]["verdict"] = "changes_requested"
+    document["messages"][-1]["payload"]["verdict"] = "changes_requested"
+    document["sub_sessions"].append(sub)
+    document["tool_calls"].append(trigger)
+    document["messages"] += [asked, told]
+    document["summary"] = computed_summary(document)
+    assert repair(dumps(document)).is_valid
+    return document
+
+
+@pytest.mark.parametrize(("place", "expected"), [(1, "changes_requested"), (2, "approved")])
+def test_a_missing_verdict_is_that_of_the_same_review(place: int, expected: str) -> None:
+    document = two_reviews()
+    output = document["sub_sessions"][place]["output"]
+    del output["verdict"]
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    assert expected == loads(answer.data)["sub_sessions"][place]["output"]["verdict"]
+
+
+def test_what_an_agent_says_of_one_review_is_not_the_verdict_of_another() -> None:
+    document = two_reviews()
+    del document["sub_sessions"][2]["output"]["verdict"]
+    del document["messages"][-1]["payload"]["verdict"]
+    answer = repair(dumps(document))
+    made = loads(answer.data)["sub_sessions"][2]["output"]
+
+    assert answer.is_valid
+    assert ("generic", False) == (made["output_type"], "verdict" in made)
+
+
+def test_the_verdict_of_a_message_may_be_in_another_word() -> None:
+    document = multi()
+    del document["sub_sessions"][1]["output"]["verdict"]
+    document["messages"][-1]["payload"]["verdict"] = "LGTM"
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    assert "approved" == loads(answer.data)["sub_sessions"][1]["output"]["verdict"]
+    assert "approved" == final_verdict(loads(answer.data))
+
+
 def test_changed_files_may_have_other_names_or_be_told_in_words() -> None:
     assert [{"file": "a.py", "path": "a.py", "change": "mended"}] == developed(
         changes=[{"file": "a.py", "change": "mended"}]
@@ -219,6 +277,15 @@ def test_an_agent_that_names_no_model_stands_beside() -> None:
         answer = repair(dumps(single() | {"agent": said}))
         assert answer.is_valid
         assert said == loads(answer.data)["x_harken_old_agent"]
+
+
+def test_an_agent_that_names_no_model_and_leads_is_the_orchestrator() -> None:
+    document = multi() | {"agent": {"agent_id": "lead", "agent_type": "architect"}, "messages": []}
+    del document["collaboration"]["orchestrator"]
+    answer = repair(dumps(document))
+
+    assert answer.is_valid
+    assert PLANNER == loads(answer.data)["collaboration"]["orchestrator"]
 
 
 def test_a_verdict_that_says_nothing_is_as_good_as_missing() -> None:

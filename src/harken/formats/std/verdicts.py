@@ -7,6 +7,7 @@ from collections import Counter
 from .document import Json
 from .models import VERDICTS
 from .parts import agent_at, inner, text, values
+from .spellings import known_word
 
 
 def handed_verdict(sub: Json) -> str:
@@ -28,7 +29,7 @@ class ReviewVerdicts:
         self._told: dict[tuple[str, str], str] = {}
         """Agent and name of a review, or no name for any of the agent's, to the last verdict."""
         for one in values(data.get("messages")):
-            if (verdict := _told_verdict(one)) in VERDICTS:
+            if verdict := _told_verdict(one):
                 agent = _agent(one, "from_agent")
                 for name in ("", *self._names(one)):
                     self._told[agent, name] = verdict
@@ -57,13 +58,14 @@ def final_verdict(data: Json) -> str:
     """What the last review that has a verdict came to; empty where none has."""
     told = [_told_verdict(one) for one in values(data.get("messages"))]
     handed_in = [handed_verdict(sub) for sub in values(data.get("sub_sessions"))]
-    found = [verdict for verdict in told if verdict in VERDICTS] or [verdict for verdict in handed_in if verdict]
+    found = [verdict for verdict in told if verdict] or [verdict for verdict in handed_in if verdict]
     return found[-1] if found else ""
 
 
 def _told_verdict(message: Json) -> str:
+    """The verdict that a message tells, also in another word; empty where it tells none."""
     is_result = message.get("message_type") == "review_result"
-    return text(inner(message, "payload"), "verdict") if is_result else ""
+    return known_word(inner(message, "payload").get("verdict"), VERDICTS) or "" if is_result else ""
 
 
 def _agent(part: Json, key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, text, values
 from harken.formats.std.spellings import known_status, known_word, plain_word, says_nothing
+from harken.formats.std.verdicts import ReviewVerdicts
 
 from .mend_shapes import by_type
 from .mending import Mender, Spot, path_steps
@@ -66,16 +67,13 @@ def findings(spot: Spot) -> bool:
 
 
 def verdict(spot: Spot) -> bool:
-    """What its agent's only word on a review is. An output without any is no review as the standard has it."""
+    """What its agent's message says of this review. An output without any is no review as the standard has it."""
     if spot.value is not None:
         return False
-    messages = values(spot.doc.data.get("messages"))
-    reviewer = text(inner(spot.doc.data["sub_sessions"][path_steps(spot.path)[1]], "agent"), "agent_id")
-    own = [one for one in messages if text(inner(one, "from_agent"), "agent_id") == reviewer]
-    told = {known_word(inner(one, "payload").get("verdict"), _VERDICTS) for one in own} - {None}
-    if reviewer and len(told) == 1:
-        return spot.put(told.pop(), "as its message says", derived=True)
-    return not told and _as_generic(spot, "it states no verdict, as a review must")
+    told = spot.doc.once("told verdicts", lambda: ReviewVerdicts(spot.doc.data))
+    if said := told.of(spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]):
+        return spot.put(said, "as its message says", derived=True)
+    return _as_generic(spot, "it states no verdict, as a review must")
 
 
 def finding_id(spot: Spot) -> bool:
