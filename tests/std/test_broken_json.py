@@ -24,6 +24,7 @@ BROKEN = {
     "wide-colon": ('{"a": "x",\n "b"： "y"}', 2, 5),
     "wide-comma": ('{"a": "x"，\n "b": 1}', 1, 10),
     "missing-value": ('{"a": }', 1, 7),
+    "left-out": ('{"a": ["x", ...], "b": "y"}', 1, 13),
     "comment": ('{"a": 1 // why\n}', 1, 9),
     "single-quotes": ("{'a': 1}", 1, 2),
     "odd-quotes": ("{“a”: 1}", 1, 2),
@@ -64,11 +65,42 @@ def test_each_cause_is_told_with_its_line_and_column(cause: str) -> None:
     assert ("invalid-json", "error") == (finding.rule, finding.level)
 
 
+ODD = {
+    '{"a": "x",,\n "b": "y", "c": "z"}': ("missing-value", 1, 11),
+    '{"a": "x",\n ,\n "b": "y"}': ("missing-value", 2, 2),
+    '{"a": [{"b": "x"},, {"b": "y"}], "c": "z"}': ("missing-value", 1, 19),
+    '{"a": "x",\n ...\n "b": "y"}': ("left-out", 2, 2),
+    '{"a": [{"b": "x"},\n …\n {"b": "y"}]}': ("left-out", 2, 2),
+    '{"a": 1, ... "b": "y"}': ("left-out", 1, 10),
+    '{"a": 1 ...}': ("left-out", 1, 9),
+    '{"a": "x", # the "name"\n "b": "y", "c": 1}': ("comment", 1, 12),
+    '{"a": "x";\n "b": "y"}': ("stray", 1, 10),
+    '{"a": "x" + "y", "b": 1}': ("stray", 1, 11),
+}
+"""What is wrong stands behind a text, which it is no part of."""
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_is_wrong_behind_a_text_is_told_where_it_stands(text: str) -> None:
+    cause, line, column = ODD[text]
+    finding = explain(text.encode())
+
+    assert finding is not None
+    assert (CAUSES[cause], line, column) == (
+        finding.message.partition("likely cause: ")[2],
+        finding.line,
+        finding.column,
+    )
+    assert mend(text.encode()) is None
+
+
 def test_more_flaws_than_anybody_would_read_are_not_mended() -> None:
     assert mend(BROKEN["garbage"][0].encode()) is None
 
 
 MENDED = {
+    '{"a": "x",\n  # the second\n "b": ["y", # first\r\n "z"]}': {"a": "x", "b": ["y", "z"]},
+    '{"a": "see "# 3", twice", "b": 1}': {"a": 'see "# 3", twice', "b": 1},
     '{"p": "say "yes", "no" or "maybe"", "s": 1}': {"p": 'say "yes", "no" or "maybe"', "s": 1},
     '{"p": "修改 "时间线" 组件,把"确定"改成"好的"", "s": "x"}': {
         "p": '修改 "时间线" 组件,把"确定"改成"好的"',

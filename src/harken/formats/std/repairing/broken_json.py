@@ -28,6 +28,7 @@ CAUSES = {
     "wide-colon": "a colon of Chinese writing behind the key",
     "wide-comma": "a comma of Chinese writing between two entries",
     "missing-value": "a value or a key is missing here",
+    "left-out": "dots where something was left out: what they stand for cannot be known",
     "comment": "a comment, which JSON does not have",
     "single-quotes": "single quotes: JSON has texts in double quotes alone",
     "odd-quotes": "typographic quotes around a text: JSON has texts in double quotes alone",

@@ -24,24 +24,32 @@ MOST_FLAWS = 20_000
 
 _BLANKS = re.compile(r"[ \t\n\r]*+")
 _COMMENT = re.compile(r"//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/")
-_GAP = r"(?:[ \t\n\r]++|//[^\n]{0,500}\n|/\*(?:[^*]|\*(?!/)){0,500}\*/)*+"
-"""Blanks and comments, but for those that begin with `#`: behind a quote inside a text that is often a number."""
+_HASH = r"(?:[ \t]*+#[^\n\"]{0,500}(?=\n))?+"
+_GAP = rf"(?:[ \t\r]++|\n{_HASH}|//[^\n]{{0,500}}\n|/\*(?:[^*]|\*(?!/)){{0,500}}\*/)*+"
+"""Blanks and comments. One that begins with `#` stands behind a comma or on a line of its own, and has no quotes in it:
+behind a quote inside a text a `#` is often that of a number."""
 _VALUE = r"""(?:["'{\[\-0-9]|true\b|false\b|null\b|NaN\b|Infinity\b|True\b|False\b|None\b)"""
 _AFTER_TEXT = re.compile(_GAP)
 _AFTER_COMMA = re.compile(r"(?:[ \t\n\r]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_NEXT_ITEM = re.compile(rf"{_GAP}(?:\Z|\]|{_VALUE})")
+_NEXT_ITEM = re.compile(rf"{_HASH}{_GAP}(?:\Z|\]|{_VALUE})")
 _NEXT_FIELD = re.compile(
-    rf"{_GAP}(?:\Z|\}}|\"(?:[^\"\\\n]++|\\.)*+(?:\Z|\"{_GAP}(?:\Z|:{_GAP}(?:\Z|{_VALUE}))))"
-    rf"|[ \t]*+\r?\n{_GAP}(?:[A-Za-z_]\w*+|'[^'\"\n]*+'|“[^“”\"\n]*+”|\"[A-Za-z_]\w*+\"){_GAP}[:：]"
+    rf"{_HASH}{_GAP}(?:\Z|\}}|\"(?:[^\"\\\n]++|\\.)*+(?:\Z|\"{_GAP}(?:\Z|:{_GAP}(?:\Z|{_VALUE}))))"
+    rf"|[ \t]*+\r?\n{_HASH}{_GAP}(?:[A-Za-z_]\w*+|'[^'\"\n]*+'|“[^“”\"\n]*+”|\"[A-Za-z_]\w*+\"){_GAP}[:：]"
 )
 """The second part: what begins a line as a key does is one, whatever its value looks like."""
 _KEY = re.compile(rf"\"(?:[^\"\\\n]++|\\.)*+\"{_GAP}:")
-_KEY_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_GAP}\"[A-Za-z_]\w*+\"{_GAP}:")
-_ITEM_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_GAP}[{{\[]")
+_KEY_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_HASH}{_GAP}\"[A-Za-z_]\w*+\"{_GAP}:")
+_ITEM_ON_A_NEW_LINE = re.compile(rf"[ \t]*+\r?\n{_HASH}{_GAP}[{{\[]")
 _AS_BEHIND_AN_END = re.compile(r"[ \t]*+(?:[,:;+，：；、]|\r?\n)")
 """What stands behind a quote that ends something, and behind none that begins something."""
 _BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```[ \t]*+(?:\r?\n|\Z)")
 """Another document, brackets too many, or the end of a fence, which words may follow."""
+_ODD_BEHIND = re.compile(
+    r"[\s}\]]*+(?:,\s*+)?+(?:(?P<dots>\.\.\.|…)(?=\s*+[,{}\[\]\"])|(?P<comma>,)|(?P<comment>(?<=[\s,])#)"
+    r"|(?P<stray>;[ \t]*+\r?\n|\+[ \t]*+\"|<!--))"
+)
+"""Behind a text that has ended, what belongs into no document. Words would be inside of a text."""
+_ODD_CAUSES = {"dots": "left-out", "comma": "missing-value", "comment": "comment", "stray": "stray"}
 _FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n|```\s*+\Z")
 _WORDS_AND_FENCE = re.compile(r"(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+\n)++```[\w-]*+[ \t]*+\r?\n(?=\s*+\{)")
 _FENCE_AND_WORDS = re.compile(r"```[ \t]*+\r?\n(?:(?![ \t]*+(?:```|[{\[]))[^\n]*+(?:\n|\Z))*?\Z")
@@ -59,6 +67,7 @@ _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)
 _WORD = re.compile(r"[^\W\d]\w*+")
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*+(?=\s*+:)")
 _CLOSES = {"{": "}", "[": "]"}
+_DOTS = ("...", "…")
 _ODD_QUOTES = "“”„‟‘’‚「」『』«»＂"
 
 
@@ -219,7 +228,8 @@ class _Scan:
             yield Flaw(cause="missing-comma", at=self.value_end, end=self.value_end, instead=",")
             self.want = "key" if self.open[-1] == "{" else "value"
         else:
-            yield self._cannot("wrong-bracket" if char in "]}" else "missing-comma")
+            odd = "left-out" if self.text.startswith(_DOTS, self.at) else "missing-comma"
+            yield self._cannot("wrong-bracket" if char in "]}" else odd)
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
@@ -235,9 +245,14 @@ class _Scan:
             inside = [msgspec.structs.replace(one, instead=None) if one.cause == "escape" else one for one in inside]
         quotes = [at for at, flaw in enumerate(inside) if flaw.cause == "quote"]
         opens = (_AS_BEHIND_AN_END.match(self.text, inside[at].end) is None for at in quotes[::2])
-        if (len(quotes) % 2 or not all(opens)) and inside[-1].instead is not None:
+        is_cut = bool(inside) and inside[-1].instead is None
+        if quotes and (is_cut or len(quotes) % 2 or not all(opens)):
             refused = inside[quotes[0]]
-            inside[quotes[0]] = Flaw(cause="odd-quote", at=refused.at, end=refused.end)
+            if found and (odd := _ODD_BEHIND.match(self.text, found.end())) and odd.lastgroup:
+                at = odd.start(odd.lastgroup)
+                inside = [Flaw(cause=_ODD_CAUSES[odd.lastgroup], at=at, end=at)]
+            elif not is_cut:
+                inside[quotes[0]] = Flaw(cause="odd-quote", at=refused.at, end=refused.end)
         yield from inside
 
     def _inside_text(self) -> Iterator[Flaw]:
@@ -340,6 +355,8 @@ class _Scan:
             return "python-word"
         if self.text.startswith("```", self.at):
             return "fence"
+        if self.text.startswith(_DOTS, self.at):
+            return "left-out"
         if char in ",]}":
             return "missing-value"
         if char.isalpha():
