@@ -111,7 +111,9 @@ def test_a_rule_is_said_to_be_mended_where_a_repair_mends_it() -> None:
     documents += [dumps(put(multi(), 9, "messages", 0, "sequence_number"))]
     documents += [dumps(put(multi(), "gone", "messages", 1, "reply_to"))]
     documents += [dumps(put(multi(), "gone", "tool_calls", 1, "subagent_info", "sub_session_id"))]
-    mended = {change.rule for data in documents for change in repair(data).changes}
+    change = {"change_id": "c", "priority": "must_fix", "related_findings": ["gone"], "description": "mend it"}
+    documents += [dumps(put(multi(), [change], "sub_sessions", 1, "output", "required_changes"))]
+    mended = {one.rule for data in documents for one in repair(data).changes}
     assert {rule for rule, known in RULES.items() if known.mends != "no"} - NAMES == mended
     found = [one for data in documents for one in validate_bytes(data).findings]
     assert {one.repairable for one in found if one.level == "error"} == {True}

@@ -99,6 +99,23 @@ def test_findings_by_their_severity_are_a_list_of_them() -> None:
     ]
 
 
+def test_a_change_is_about_findings_that_are_there() -> None:
+    finding = {"finding_id": "F1", "severity": "major", "category": "bug", "file": "a.py", "description": "Late"}
+    change = {"change_id": "C1", "priority": "must_fix", "description": "Hurry", "related_findings": ["F1", "F7", "F8"]}
+    made = reviewed(findings=[finding], required_changes=[change])["required_changes"][0]
+
+    assert (["F1"], ["F1", "F7", "F8"]) == (made["related_findings"], made["x_harken_old_related_findings"])
+
+
+def test_the_only_finding_without_an_id_is_the_one_that_a_change_is_about() -> None:
+    finding = {"severity": "major", "category": "bug", "file": "a.py", "description": "Late"}
+    change = {"change_id": "C1", "priority": "must_fix", "description": "Hurry", "related_findings": ["F1"]}
+    made = reviewed(findings=[finding, {**finding, "finding_id": "F2"}], required_changes=[change])
+
+    assert ["F1", "F2"] == [one["finding_id"] for one in made["findings"]]
+    assert change == made["required_changes"][0]
+
+
 def test_a_finding_is_where_it_says_it_is() -> None:
     assert "b.py" == one_finding(file="-", files=["b.py", "c.py"])["file"]
     assert {"file": "src/b.py", "line_start": 12} == one_finding(file="-", location="src/b.py:12")["location"]

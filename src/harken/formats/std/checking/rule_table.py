@@ -70,7 +70,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("review", "error", "no", "The result of a review was asked for before"),
     ("unknown-task", "warning", "no", "The task that a message is about is there"),
     ("output-task", "warning", "no", "What a sub-agent hands in is about its task; a review is about another"),
-    ("unknown-finding", "error", "no", "`related_findings` are findings of the same review"),
+    ("unknown-finding", "error", "yes", "`related_findings` are findings of the same review"),
     # times
     ("unreadable-time", "error", "some", "A time is one of ISO 8601"),
     ("time-zone", "note", "no", "A time says its zone; one that does not is taken as UTC"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, text, values
 from harken.formats.std.spellings import known_status, known_word, plain_word, says_nothing
@@ -79,6 +80,8 @@ def verdict(spot: Spot) -> bool:
 def finding_id(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("id",), str):
         return isinstance(spot.value, str)
+    if name := spot.doc.once(("missing finding", path_steps(spot.path)[1]), lambda: _missing_finding(_output(spot))):
+        return spot.put(name, "the only id that a change names and no finding has", derived=True)
     name = spot.doc.free_id("finding", "finding-{:03}".format, lambda: _finding_ids(spot.doc.data))
     return spot.put(name, "made from its place", derived=True)
 
@@ -117,6 +120,30 @@ def category(spot: Spot) -> bool:
             return spot.put(name, "by its words", derived=True)
     why = "nobody said" if spot.value is None else "no category of the standard is meant by it"
     return (spot.value is None or isinstance(spot.value, str)) and spot.put("logic", why, derived=True)
+
+
+def _missing_finding(output: Json) -> str:
+    """The id of the only finding without one, where changes name one that is not there; else empty."""
+    ids = [text(one, "finding_id") for one in values(output.get("findings"))]
+    related = [one.get("related_findings") for one in values(output.get("required_changes"))]
+    listed = [name for names in related if isinstance(names, list) for name in names if isinstance(name, str)]
+    named = {*listed} - {*ids, ""}
+    return named.pop() if len(named) == 1 and ids.count("") == 1 else ""
+
+
+def unknown_finding(spot: Spot) -> bool:
+    """A change is about a finding that is not there: it is about the others; what it named is kept beside."""
+    steps = path_steps(spot.path)
+    output: Json = spot.doc.data["sub_sessions"][steps[1]]["output"]
+    change = output["required_changes"][steps[-3]]
+    known = spot.doc.once(
+        ("findings", steps[1]), lambda: {text(f, "finding_id") for f in values(output.get("findings"))}
+    )
+    path = spot.path.rpartition("[")[0]
+    whole = Spot(doc=spot.doc, rule=spot.rule, path=path, holder=change, key="related_findings")
+    left = [name for name in whole.value if not isinstance(name, str) or name in known]
+    odd = ", ".join(shown(name) for name in whole.value if name not in left)
+    return not odd or whole.put(left, f"without {odd}, which no finding is called", keep=True)
 
 
 def change_id(spot: Spot) -> bool:

@@ -29,7 +29,7 @@ from harken.formats.std.parts import (
 from harken.formats.std.spellings import known_status, known_word, plain_key
 
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
-from .mend_reviews import REVIEW, check_flag, finding_place
+from .mend_reviews import REVIEW, check_flag, finding_place, unknown_finding
 from .mend_session import status, sub_calls
 from .mending import Mender, Spot, path_steps
 
@@ -356,5 +356,6 @@ BY_RULE: dict[str, Mender] = {
     "unknown-agent": listed_agent,
     "finding-place": finding_place,
     "verification": check_flag,
+    "unknown-finding": unknown_finding,
 }
 """Rule about links to what mends it."""

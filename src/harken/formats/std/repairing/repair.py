@@ -265,7 +265,7 @@ _LISTING = ("unlisted-agent", "unknown-agent")
 """Rules by which agents come to the participants: who leads is none of those that nobody listed."""
 
 
-_LAST = ("sequence", "reply", "unknown-sub-session")
+_LAST = ("sequence", "reply", "unknown-sub-session", "unknown-finding")
 """Rules that are mended when nothing else is left: until then somebody may get the id that is named, and messages are
 called by their places."""
 _LAST_PLACES = ("summary", "agent.model_id")
