@@ -320,6 +320,26 @@ class TestAServerThatEnds:
             assert "whether it had any effect is not known" in died
         assert ["a", "c", "d"] == counted(tmp_path, "done")
 
+    @pytest.mark.parametrize("lost", mcp_tools.LOST)
+    def test_by_http_a_call_that_the_server_refuses_since_it_was_started_anew_is_made_again(
+        self, tmp_path: Path, lost: str
+    ) -> None:
+        port = free_port()
+        command = (OURS, str(tmp_path), "--http", str(port), "--lost", lost)
+        root, session = open_stage(
+            tmp_path / "log",
+            {"root": [call("ours__write", text="a"), "One.", call("ours__write", text="b"), "Two."]},
+            tools=[McpServer.http("ours", f"http://127.0.0.1:{port}/mcp")],
+        )
+        with session:
+            with served(*command, port=port):
+                assert "One." == say(root, "Go.")
+            with served(*command, port=port):
+                assert "Two." == say(root, "Go on.")
+
+            assert ["Wrote a.", "Wrote b."] == results(root)
+        assert ["a", "b"] == counted(tmp_path, "done")
+
     def test_is_started_when_a_session_is_resumed(self, tmp_path: Path) -> None:
         """A call that only looks is made again; what may have had its effect is not."""
         both = {"call": [{"tool": "ours__look", "arguments": {"what": "a"}},
@@ -342,6 +362,31 @@ class TestAServerThatEnds:
 
 
 class TestABadServer:
+    @pytest.mark.parametrize("code", [-32000, -32001, -32603])
+    def test_that_refuses_a_call_is_told_in_its_own_words_and_stays(self, tmp_path: Path, code: int) -> None:
+        """The `mcp` package has its own news under codes that servers use as well."""
+        parts = {"root": [call("ours__refuse", code=code), call("ours__look", what="b"), "Done."]}
+        root, session = open_stage(tmp_path / "log", parts, tools=[ours(tmp_path)])
+        with session:
+            assert "Done." == say(root, "Go.")
+
+            assert ["Error: the server ours refused: Too many people ask", "You see b."] == results(root)
+        assert 1 == len(counted(tmp_path, "started"))
+
+    def test_by_http_it_is_told_which_status_a_call_was_answered_with(self, tmp_path: Path) -> None:
+        """What is in front of a server may give up on it while it works."""
+        port = free_port()
+        parts = {"root": [*(call("ours__refuse", code=-32000, status=status) for status in (401, 504)), "Done."]}
+        server = McpServer.http("ours", f"http://127.0.0.1:{port}/mcp")
+        root, session = open_stage(tmp_path / "log", parts, tools=[server])
+        with session, served(OURS, str(tmp_path), "--http", str(port), port=port):
+            assert "Done." == say(root, "Go.")
+
+            refused, unknown = results(root)
+            assert "Error: the server ours refused (HTTP 401): Too many people ask" == refused
+            assert "HTTP 504" in unknown
+            assert "whether it had any effect is not known" in unknown
+
     @pytest.mark.parametrize(
         ("mood", "why"), [("dies", "it wrote: no such database"), ("hangs", "within 0.5"), ("nonsense", "within 0.5")]
     )

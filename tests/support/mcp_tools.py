@@ -27,6 +27,17 @@ TYPES = {"str": "string", "int": "integer", "float": "number"}
 ODD = ["", "a b", "x\x1b[31m", "x" * 65, "ünder", "dotted.name", "dotted_name", "look", "../../etc", "task\n"]
 """Names of tools that nobody should take as they are."""
 Block = dict[str, str]
+LOST = {"404": (404, -32001, "Session not found"), "400": (400, -32000, "Bad Request: No valid session ID provided")}
+"""How servers refuse a request of a session that they do not know."""
+
+
+class Refusal(Exception):
+    """An error of the protocol in place of an answer, and the status it has by HTTP."""
+
+    def __init__(self, code: int, message: str, status: int) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message}
+        self.status = status
 
 
 def picture() -> bytes:
@@ -100,7 +111,12 @@ def tools_of(folder: Path) -> list[Callable[..., Any]]:
         """Fail."""
         raise ValueError(why)
 
-    return [look, write, draw, write_and_die, look_and_die_once, sleep, meet, fail]
+    def refuse(code: int, status: int = 200) -> str:
+        """Write something down, and refuse."""
+        note(folder, "done", str(code))
+        raise Refusal(code, "Too many people ask", status)
+
+    return [look, write, draw, write_and_die, look_and_die_once, sleep, meet, fail, refuse]
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------
@@ -149,12 +165,17 @@ class Server:
             case "tools/list":
                 return answer | {"result": {"tools": self.listed}}
             case "tools/call":
-                return answer | {"result": self.call(given["name"], given.get("arguments") or {})}
+                try:
+                    return answer | {"result": self.call(given["name"], given.get("arguments") or {})}
+                except Refusal as refusal:
+                    return answer | {"error": refusal.error, "status": refusal.status}
         return answer | {"error": {"code": -32601, "message": "Method not found"}}
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             said = self.tools[name](**arguments)
+        except Refusal:
+            raise
         except Exception as problem:
             text = f"Error executing tool {name}: {problem}"
             return {"content": [{"type": "text", "text": text}], "isError": True}
@@ -166,7 +187,9 @@ def serve_stdio(server: Server) -> None:
     guard = threading.Lock()
 
     def reply(request: dict[str, Any]) -> None:
-        line = json.dumps(server.answer(request)) + "\n"
+        answer = server.answer(request)
+        answer.pop("status", None)
+        line = json.dumps(answer) + "\n"
         with guard:
             sys.stdout.write(line)
             sys.stdout.flush()
@@ -179,8 +202,8 @@ def serve_stdio(server: Server) -> None:
             reply(message)
 
 
-def serve_http(server: Server, port: int) -> None:
-    """A POST for each message."""
+def serve_http(server: Server, port: int, lost: str = "") -> None:
+    """A POST for each message. With `lost` it hands out a session, and refuses requests of others so."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     class Handler(BaseHTTPRequestHandler):
@@ -188,9 +211,19 @@ def serve_http(server: Server, port: int) -> None:
 
         def do_POST(self) -> None:
             message = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            data = json.dumps(server.answer(message)).encode() if "id" in message else b""
-            self.send_response(200 if data else 202)
-            self.send_header("content-type", "application/json")
+            own = str(os.getpid())
+            if lost and message["method"] != "initialize" and self.headers["mcp-session-id"] != own:
+                status, code, words = LOST[lost]
+                answer: dict[str, Any] = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
+            else:
+                answer = server.answer(message) if "id" in message else {}
+                status = answer.pop("status", 200 if answer else 202)
+            text = str(answer.get("error", {}).get("message", "")) if status >= 500 else json.dumps(answer)
+            data = text.encode() if answer else b""
+            self.send_response(status)
+            self.send_header("content-type", "text/plain" if status >= 500 else "application/json")
+            if lost and message["method"] == "initialize":
+                self.send_header("mcp-session-id", own)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -231,6 +264,7 @@ def main() -> None:
     parser.add_argument("--http", type=int, default=0)
     parser.add_argument("--mood", default="good")
     parser.add_argument("--deaf", action="store_true", help="go on when the input has ended")
+    parser.add_argument("--lost", choices=LOST, default="", help="by HTTP: how a session is refused that is not known")
     parser.add_argument("--package", action="store_true", help="have the `mcp` package serve")
     given = parser.parse_args()
     note(given.folder, "started", str(os.getpid()))
@@ -250,7 +284,7 @@ def main() -> None:
     else:
         server = Server(tools, hostile() if given.mood == "hostile" else [])
         if given.http:
-            serve_http(server, given.http)
+            serve_http(server, given.http, given.lost)
         else:
             serve_stdio(server)
     if given.deaf:

@@ -10,12 +10,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import orjson
 
 from harken.errors import BadRequest, HarkenError
 from harken.secrets import mask
@@ -23,7 +25,9 @@ from harken.secrets import mask
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    import httpx2
     from mcp import Client
+    from mcp.shared.exceptions import MCPError
 
 MAX_PAGES = 100
 """How many pages of tools are asked for."""
@@ -32,8 +36,11 @@ MAX_TAIL = 2000
 PATIENCE = 15.0
 """How many seconds a server that is stopped has until nobody waits for it; the `mcp` package kills it after four."""
 _CLOSED, _TIMED_OUT = -32000, -32001
-_ENDED = "Session terminated"
-"""What the `mcp` package says where a server no longer knows our session; it has then done nothing."""
+"""Codes of the `mcp` package's own news. Servers use the same numbers, so its words are looked at as well."""
+_NO_SESSION = re.compile(r"session|not initialized", re.IGNORECASE)
+"""What a server says with status 400 where it does not know our session; the protocol has 404 for it."""
+_STATUS, _LOST = "harken_status", "harken_lost"
+_UNKNOWN = "; whether it had any effect is not known"
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,21 +190,34 @@ class Life:
         try:
             return await self._client.call_tool(tool, arguments, read_timeout_seconds=seconds)
         except MCPError as problem:
-            if problem.code == _CLOSED:
-                raise ServerGone(f"the server {self.name} ended before it had answered", asked=True) from None
-            if str(problem) == _ENDED:
-                self._give_up()
-                raise ServerGone(f"the server {self.name} has been started anew", asked=False) from None
-            if problem.code == _TIMED_OUT:
-                self._give_up()  # who hangs once would let every later call wait as long
-                raise ServerFailed(
-                    f"the server {self.name} did not answer within {seconds:g} seconds; whether it had any effect "
-                    "is not known",
-                    hint="the server is started again when one of its tools is called",
-                ) from None
-            raise ServerFailed(f"the server {self.name} refused: {problem}", hint="look at the arguments") from None
+            raise self._problem(problem, seconds) from None
         finally:
             self._asking -= 1
+
+    def _problem(self, problem: MCPError, seconds: float) -> HarkenError:
+        """Why a call has no answer."""
+        words = problem.message
+        about = problem.data if isinstance(problem.data, dict) else {}
+        if about.get(_LOST):
+            self._give_up()
+            return ServerGone(f"the server {self.name} has been started anew", asked=False)
+        if problem.code == _CLOSED and words == "Connection closed":
+            return ServerGone(f"the server {self.name} ended before it had answered", asked=True)
+        if problem.code == _CLOSED and words.startswith("SSE stream "):
+            self._give_up()
+            return ServerGone(f"the server {self.name} ended before it had answered", asked=True)
+        if problem.code == _TIMED_OUT and words.startswith("Request ") and words.endswith(" timed out"):
+            self._give_up()  # who hangs once would let every later call wait as long
+            return ServerFailed(
+                f"the server {self.name} did not answer within {seconds:g} seconds{_UNKNOWN}",
+                hint="the server is started again when one of its tools is called",
+            )
+        if (status := about.get(_STATUS, 0)) >= 500:  # it failed, or what is in front of it did not wait
+            return ServerFailed(
+                f"the server {self.name} failed (HTTP {status}): {words}{_UNKNOWN}", hint="look whether it is well"
+            )
+        how = f" (HTTP {status})" if status else ""
+        return ServerFailed(f"the server {self.name} refused{how}: {words}", hint="look at the arguments")
 
     def _give_up(self) -> None:
         """End this life, once what else is being asked has its answer."""
@@ -296,15 +316,46 @@ class Address(Transport):
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Any]:
         """Speak to it."""
-        import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        timeout = httpx2.Timeout(30.0, read=self._seconds + 30)
         async with (
-            httpx2.AsyncClient(headers=dict(self._headers), timeout=timeout) as client,
+            _http_client(self._headers, self._seconds + 30) as client,
             streamable_http_client(self._url, http_client=client) as streams,
         ):
             yield streams
+
+
+def _http_client(headers: Mapping[str, str], seconds: float) -> httpx2.AsyncClient:
+    """A client that has the package told the status of a call that was refused, which it keeps to itself."""
+    import httpx2
+
+    class Telling(httpx2.AsyncClient):
+        async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+            """The answer; that of a refused call as an error of the protocol, with what it means."""
+            response = await super().send(request, **how)
+            if response.status_code < 400 or b'"tools/call"' not in request.content:
+                return response
+            error = refusal(response.status_code, await response.aread(), known="mcp-session-id" in request.headers)
+            content = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+            kind = {"content-type": "application/json"}
+            return httpx2.Response(response.status_code, headers=kind, content=content, request=request)
+
+    return Telling(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=seconds))
+
+
+def refusal(status: int, body: bytes, *, known: bool) -> dict[str, Any]:
+    """A call that was refused by HTTP, as an error of the protocol. `known` says whether the call was one of a session
+    that the server had begun; where it does not know it any more, it has done nothing."""
+    try:
+        found = orjson.loads(body)
+    except ValueError:
+        found = None
+    error = found.get("error") if isinstance(found, dict) else None
+    own = error if isinstance(error, dict) else {"message": body[: 2 * MAX_TAIL].decode("utf-8", "replace")}
+    text = mask(" ".join(str(own.get("message") or "").split()) or "it said nothing more")[0][:MAX_TAIL]
+    code = own.get("code")
+    lost = known and (status == 404 or (status == 400 and _NO_SESSION.search(text) is not None))
+    return {"code": code if type(code) is int else -32603, "message": text, "data": {_STATUS: status, _LOST: lost}}
 
 
 @contextlib.asynccontextmanager
