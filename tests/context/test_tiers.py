@@ -48,6 +48,22 @@ V1 = (
 )
 
 
+@pytest.mark.parametrize(
+    "name", [one.name for one in map(get, formats.names()) if {"read", "write"} <= one.can and one.name != "std-001"]
+)
+def test_a_chain_of_several_formats_is_one_agents_conversation_in_each_format(name: str) -> None:
+    repo, target = Repo(MemoryStore()), get(name)
+    parent = ""
+    for number, source in enumerate(("events-v1", "openai-chat-v1", "events-v1")):
+        said = [Prompt(message_id=f"p{number}", content="?"), Response(message_id=f"r{number}", content=f"{number}.")]
+        parent = repo.checkpoint(get(source).write(said).data, format=source, parent=parent or None).id
+    made = repo.materialize(parent, format=name)
+    answers = [one for one in target.read_conversation(target.context(made.bytes)) if isinstance(one, Response)]
+
+    assert ["0.", "1.", "2."] == [one.content for one in answers]
+    assert 1 == len({one.agent_id for one in answers})
+
+
 def test_a_log_of_v1_is_given_in_v2_to_whoever_asks_for_v2_and_as_it_is_to_others() -> None:
     repo = Repo(MemoryStore())
     commit = repo.checkpoint(V1, format="session-log-v2")

@@ -222,7 +222,7 @@ def _of_one_agent(pieces: Sequence[Piece]) -> list[list[Event]]:
 def _structural(pieces: Sequence[Piece], target: Format, tier: str) -> Translation:
     read = [piece.events() for piece in pieces] if target.is_rendering else _of_one_agent(pieces)
     events = [event for part in read for event in part]
-    whole = target.is_rendering or (target.pairs_calls and _is_answered_later(read))
+    whole = target.is_rendering or target.repeats_history or (target.pairs_calls and _is_answered_later(read))
     if target.context is identity and not whole:
         # Piece by piece, so that what is in the target's format already stays as it is, byte for byte.
         parts = [

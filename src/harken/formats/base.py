@@ -141,6 +141,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its records name their agents and tell how each was made, as a session log does."""
     pairs_calls: bool = False
     """Whether a result must follow its call, so that what makes a call and what answers it are written together."""
+    repeats_history: bool = False
+    """Whether each request in it tells all that was said before, so that a conversation is written in one piece."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
     shared_by: tuple[str, ...] = ()

@@ -66,4 +66,5 @@ FORMAT = Format(
     writer=_write,
     places=count_places,
     tells_agents=True,
+    repeats_history=True,
 )
