@@ -147,6 +147,20 @@ class TestTwoRuntimesWithOneId:
             for row, data in zip(found, self.FILES.values(), strict=True):
                 assert data == repo.materialize(row.session, stop="root").bytes
 
+    @pytest.mark.parametrize("turns", [1, 2])
+    def test_a_second_file_of_one_of_them_is_no_fork_of_the_first(self, tmp_path: Path, turns: int) -> None:
+        older = Rollout(id=ID).turn("hi")
+        older = older if turns == 1 else older.turn("what else?")
+        longer = Rollout(id=ID).turn("hi").turn("and now?").turn("and then?")
+        second = f"b/rollout-2026-01-02T00-00-00-{ID}.jsonl"
+        paths = lay(tmp_path, {**self.FILES, f"a/{second[2:]}": longer.data, second: older.data})
+        with harken.open(tmp_path / "store.db") as repo:
+            results = import_paths(repo, paths)
+            commits = [commit.forked_from for commit in repo.history(f"{ID}-codex")]
+
+        assert {""} == {one.forked_from for one in results}
+        assert {""} == set(commits)
+
     @pytest.mark.parametrize("first", [0, 1])
     def test_are_found_by_their_words_in_the_session_that_said_them(self, tmp_path: Path, first: int) -> None:
         names = ["openclaw", "pi"]  # one format

@@ -31,7 +31,9 @@ def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]
     """Have a source kept as the difference to what it nearly repeats: the conversation that a resume wrote it from, or
     a session whose first record it has. Which of the two is the copy does not matter for that."""
     name = store.find_name(RESUMED_BRANCH + item.identity.session)
-    others = [row.tip for row in relatives if row.session != item.identity.name]
+    # Its own row has the runtime's name behind the id where a session of another runtime has the same.
+    own = (item.identity.name, f"{item.identity.name}-{item.runtime.keeper}")
+    others = [row.tip for row in relatives if row.session not in own]
     item.twins = set(others) if item.now.unnamed else set()
     for tip in others[:1] if name is None else [name.target]:
         try:
