@@ -317,6 +317,28 @@ class TestWriting:
         assert ["assistant", "tool", "tool", "user"] == [one["role"] for one in messages]
         assert ["b", "a"] == [one["tool_call_id"] for one in messages[1:3]]
 
+    @pytest.mark.parametrize("ids", [("", ""), ("fc_1", "fc_2"), ("chatcmpl-1", "chatcmpl-1")], ids=str)
+    def test_calls_at_once_are_one_message_though_each_is_a_record(self, ids: tuple[str, str]) -> None:
+        """As Codex and the Responses API have them: the ids are those of items."""
+        messages = written(
+            ToolCall(id="a", name="f", message_id="m1", api_id=ids[0]),
+            ToolCall(id="b", name="f", message_id="m2", api_id=ids[1]),
+            ToolResult(id="a", output="1", message_id="m3"),
+            ToolResult(id="b", output="2", message_id="m4"),
+        )
+
+        assert ["assistant", "tool", "tool"] == [one["role"] for one in messages]
+
+    def test_calls_of_several_replies_are_several_messages(self) -> None:
+        messages = written(
+            ToolCall(id="a", name="f", message_id="m1", api_id="chatcmpl-1"),
+            ToolCall(id="b", name="f", message_id="m2", api_id="chatcmpl-2"),
+            ToolResult(id="a", output="1"),
+            ToolResult(id="b", output="2"),
+        )
+
+        assert ["assistant", "tool"] * 2 == [one["role"] for one in messages]
+
     def test_a_call_without_a_result_is_answered_in_its_place(self) -> None:
         events = (Prompt(content="go"), ToolCall(id="a", name="f"), Prompt(content="stop"))
 

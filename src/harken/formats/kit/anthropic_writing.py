@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from harken.events.messages import is_redacted
 from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
-from .openai import OTHER_AGENTS, WHY_OTHERS, is_openai
+from .openai import OTHER_AGENTS, WHY_OTHERS, is_openai, reply_id
 
 STAND_IN = "No result of this call was recorded."
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -75,7 +74,7 @@ class Arranger:
 
     longest_name, why = 128, WHY
     needs_signature = True
-    message_of: Callable[[Event], str] = staticmethod(attrgetter("api_id"))
+    message_of: Callable[[Event], str] = staticmethod(reply_id)
 
     def __init__(self, thinking: bool = True) -> None:
         self._thinking = thinking

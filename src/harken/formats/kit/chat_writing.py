@@ -17,13 +17,13 @@ from harken import ids
 from harken.events import Event, Image, Output, System, Thinking, ToolCall
 from harken.events.base import clean
 from harken.events.messages import is_redacted
-from harken.formats.base import Loss, message_key
+from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
 from .anthropic_writing import WHY, Arranger, Said
 from .chat import FIELDS, KEPT, SOUNDS, is_sendable
 from .jsonl import Record, parse
-from .openai import is_openai, url_of
+from .openai import is_openai, reply_id, url_of
 
 LONGEST_ID = 40
 """The API refuses calls whose ids are longer."""
@@ -32,12 +32,18 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CALLS, _PART = "tool_calls", "part"
 
 
+def _message_key(event: Event) -> str:
+    """What the events of one message have in common. Calls that nobody answered between them are one message's, since
+    the answers have to follow it: records of their own tell nothing else."""
+    return reply_id(event) or ("" if isinstance(event, ToolCall) else event.message_id)
+
+
 class ChatArranger(Arranger):
     """The rules of chat completions, where they are not those of Anthropic's messages."""
 
     longest_name = 64
     needs_signature = False
-    message_of = staticmethod(message_key)
+    message_of = staticmethod(_message_key)
     why = {  # noqa: RUF012
         **WHY,
         "thinking": "a message has words or calls, and none of the model's came behind it",

@@ -93,6 +93,16 @@ def is_openai(event: Thinking) -> bool:
     return event.signature.startswith("gAAAA") or (event.api_id.startswith("rs_") and bool(event.signature))
 
 
+_ITEM_IDS = (
+    "apc_", "ci_", "ctc_", "cu_", "fc_", "fs_", "ig_", "lsh_", "mcp_", "rs_", "sh_", "tsc_", "ws_",
+)  # fmt: skip
+
+
+def reply_id(event: Event) -> str:
+    """The id that what a model said in one go has in common; items of the Responses API have their own alone."""
+    return "" if event.api_id.startswith(_ITEM_IDS) else event.api_id
+
+
 def dump(value: object) -> bytes:
     """A value as compact JSON text, nothing as nothing."""
     return b"" if value is None else encode(value)
