@@ -83,7 +83,7 @@ class TestReading:
             {"type": "file", "file": {"filename": "c.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
         ]
 
-        (prompt,) = read({"role": "user", "content": parts})
+        prompt, _ = read({"role": "user", "content": parts})
 
         assert isinstance(prompt, Prompt)
         assert "a\nb" == prompt.content
@@ -510,6 +510,49 @@ def test_fields_of_answers_are_no_part_of_a_request_and_told() -> None:
 
     assert [{"role": "assistant", "content": "a"}] == accepted(made.data)
     assert {"fields of messages": 2} == {loss.what: loss.count for loss in made.losses}
+
+
+def test_fields_that_nobody_knows_are_kept_and_told() -> None:
+    """Groq's, for one. What an SDK has read out of the content is that again."""
+    answer = {
+        "role": "assistant",
+        "content": "42",
+        "executed_tools": [{"type": "python"}],
+        "part": 1,
+        "parsed": {"a": 1},
+    }
+
+    events = read(answer)
+    made = FORMAT.write(events)
+
+    assert b"executed_tools" in next(event.raw for event in events if isinstance(event, Output))
+    assert [{"role": "assistant", "content": "42"}] == accepted(made.data)
+    assert {"fields of messages": 2} == {loss.what: loss.count for loss in made.losses}
+    assert "records that are no conversation" in {
+        loss.what for loss in get("anthropic-messages-v1").write(events).losses
+    }
+
+
+LOOK = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DOT}", "detail": "low"}}
+NAMED = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQK"}}
+
+
+def test_how_closely_to_look_and_the_name_of_a_file_come_back() -> None:
+    plain = {"type": "image_url", "image_url": {"url": "https://a.org/b.png"}}
+    asked = {"role": "user", "content": [{"type": "text", "text": "see"}, plain, LOOK, NAMED]}
+
+    made = FORMAT.write(read(asked))
+
+    assert [asked] == accepted(made.data)
+    assert () == made.losses
+
+
+def test_how_closely_to_look_is_told_where_a_picture_before_it_is_damaged() -> None:
+    broken = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+    made = FORMAT.write(read({"role": "user", "content": [broken, LOOK]}))
+
+    assert {"fields of messages": 1, "damaged pictures": 1} == {loss.what: loss.count for loss in made.losses}
 
 
 # -- whatever it is given ----------------------------------------------------------------------------------------------

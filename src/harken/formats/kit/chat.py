@@ -1,8 +1,8 @@
 """Chat messages: a message of OpenAI's chat completions as events, with what LiteLLM adds to it.
 
 Messages of a request, of a list and of a response are read with the same table. What a message says besides the
-conversation (a participant's name, marks for a cache, a provider's own fields) is an `Output` behind its events, whose
-one key is `FIELDS`; the writer puts it back where the message is written again.
+conversation (a participant's name, marks for a cache, a provider's own fields, a file's name) is an `Output` behind
+its events, whose one key is `FIELDS`; the writer puts it back where the message is written again.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from .openai import image_of, sound_of, url_of
 
 FIELDS = "message_fields"
 """The key of an `Output` that holds what else a message says."""
-EXTRAS = (
-    "name", "refusal", "cache_control", "provider_specific_fields", "reasoning_details", "extra_content", "annotations",
-    "images", "audio",
+_READ = frozenset(
+    {
+        "role", "content", "tool_calls", "tool_call_id", "function_call", "reasoning_content", "reasoning",
+        "thinking_blocks", "reasoning_items", "parsed",
+    }
 )  # fmt: skip
-"""Fields of a message that no event has a place for. A refusal and what was spoken are there as words as well."""
+"""Fields of a message that events have a place for; the last is the content again, as OpenAI's SDK has read it. Any
+other is kept beside them; a refusal and what was spoken are there as words as well."""
+PART_EXTRAS = {"image_url": "detail", "file": "filename"}
+"""What parts of each kind say that no event has a place for."""
 CALL_EXTRAS = ("cache_control", "provider_specific_fields", "extra_content")
 """The last is Google's: without the signature in it, Gemini refuses the call when it is sent back."""
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -269,10 +274,21 @@ def _arguments(value: object) -> bytes:
 def _besides(message: Record) -> Record:
     """What else the message says, or its parts: a mark for a cache, and that some words are a refusal."""
     own = ("name",) if message["role"] in ("tool", "function") else ()
-    said = {key: message[key] for key in EXTRAS if message.get(key) and key not in own}
-    for part in _records(message.get("content")):
+    said = {key: value for key, value in message.items() if value and key not in _READ and key not in own}
+    parts = _records(message.get("content"))
+    for part in parts:
         said |= {key: part[key] for key in ("cache_control", "refusal") if part.get(key)}
-    return said
+    media = [_of_part(part) for part in parts if isinstance(_said(part), Image)]
+    return said | {"content": media} if any(map(len, media)) else said
+
+
+def _of_part(part: Record) -> Record:
+    """What a picture or a file says besides its content: how closely to look, what it is called."""
+    kind = text_at(part, "type")
+    key = PART_EXTRAS.get(kind, "")
+    inner = part.get(kind)
+    value = text_at(inner, key) if isinstance(inner, dict) else ""
+    return {} if value in ("", "auto") else {key: value}
 
 
 _HANDLERS: dict[str, Callable[[Record, str], Iterator[Event]]] = {

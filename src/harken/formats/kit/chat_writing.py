@@ -21,7 +21,7 @@ from harken.formats.base import Loss
 
 from .anthropic import PDF, Block
 from .anthropic_writing import WHY, Arranger, Said
-from .chat import FIELDS, KEPT, SOUNDS, is_sendable
+from .chat import FIELDS, KEPT, PART_EXTRAS, SOUNDS, is_sendable
 from .jsonl import Record, parse
 from .openai import is_openai, reply_id, url_of
 
@@ -29,7 +29,10 @@ LONGEST_ID = 40
 """The API refuses calls whose ids are longer."""
 PICTURES = "Pictures of the result:"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CALLS, _PART = "tool_calls", "part"
+_CALLS = "tool_calls"
+_MEDIA = ("image_url", "file", "input_audio")
+_PART = None
+"""In the place of a field's name: a whole part of the message."""
 
 
 def _message_key(event: Event) -> str:
@@ -102,7 +105,7 @@ class _ChatComposer:
     def __init__(self) -> None:
         self._arranger = ChatArranger()
         self._lost = self._arranger.lost
-        self._fields: dict[str, list[Record]] = {}
+        self._fields: dict[str, list[dict[str | None, Any]]] = {}
         """What else a message says, by the record that it was read from."""
         self._ids: dict[str, str] = {}
 
@@ -304,6 +307,20 @@ def _put_part(message: Record, value: Any) -> bool:
     return True
 
 
+def _put_media(message: Record, value: Any) -> bool:
+    """How closely to look at pictures, and the names of files, where all of them are still there."""
+    parts = message["content"] if isinstance(message["content"], list) else []
+    media = [part for part in parts if part["type"] in _MEDIA]
+    if not isinstance(value, list) or len(value) > len(media):
+        return False
+    pairs = [(part, told) for part, told in zip(media, value, strict=False) if told]
+    if not all(isinstance(told, dict) and told.keys() == {PART_EXTRAS.get(part["type"])} for part, told in pairs):
+        return False
+    for part, told in pairs:
+        part[part["type"]] = {**part[part["type"]], **told}
+    return True
+
+
 def _put_mark(message: Record, value: Any) -> bool:
     """A mark for a cache stands at the end of what is to be kept."""
     content = message["content"]
@@ -342,7 +359,8 @@ def _put_calls(calls: dict[str, Record], value: Any) -> bool:
     return done
 
 
-_PUT = {
+_PUT: dict[str | None, Callable[[Record, Any], bool]] = {
+    "content": _put_media,
     "name": _put_name,
     "refusal": _put_refusal,
     _PART: _put_part,
