@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import harken
-from harken.agents import load_session
+from harken.agents import RunLimits, ScriptedModel, ask_person, load_session
 from harken.context import SessionSettings, SessionTracker
-from harken.errors import BadRequest
-from harken.events import Prompt, Response, ToolCall, ToolResult
+from harken.errors import BadRequest, LimitReached, Waiting
+from harken.events import Prompt, Response, System, ToolCall, ToolResult
 from harken.events.figures import Figures
 from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.formats.session_log import events_of
@@ -385,6 +385,32 @@ class TestTheName:
 
 
 class TestFrequency:
+    def test_what_a_person_is_asked_and_that_a_limit_is_reached_is_kept_while_the_agent_waits(
+        self, repo: Repo, tmp_path: Path
+    ) -> None:
+        """Else the page would not show what is asked until it is answered."""
+        asks = {"call": {"tool": "ask_person", "arguments": {"question": "Which colour?"}}}
+        model = ScriptedModel({"agents": {"root": [asks, "Blue, then."]}}, name="scripted:asks")
+        with repo.session(tmp_path / "s.jsonl", session_id="s") as session:
+            root, _ = load_session(session, language_model=model, tools=[ask_person])
+            root.harken("Paint it.")
+            with pytest.raises(Waiting):
+                asyncio.run(root.response())
+
+            (asked,) = session.open_questions()
+            assert asked.message_id in repo.view("s").build_causality_index()
+            session.answer(asked.message_id, "blue")
+            root.limits = RunLimits(steps=1)
+            with pytest.raises(LimitReached):
+                asyncio.run(root.resume())
+
+            assert ["limit"] == [event.subtype for event in repo.events("s") if isinstance(event, System)][-1:]
+            root.limits = RunLimits(steps=2)
+            assert "Blue, then." == asyncio.run(root.resume())
+        again = memory_repo()
+        list(again.import_sessions([tmp_path / "s.jsonl"]))
+        assert [one.id for one in again.history(again.sessions()[0].tip)] == [one.id for one in repo.history("s")]
+
     @pytest.mark.parametrize(("frequency", "soon"), [("turn", 3), ("tool", 4), ("every=3", 2), ("end", 0)])
     def test_says_how_soon_and_the_chain_is_the_same(self, tmp_path: Path, frequency: str, soon: int) -> None:
         """Where a log is cut follows from the log alone."""

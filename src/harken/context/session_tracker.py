@@ -35,6 +35,8 @@ from .tracker import Keeper, Warn
 from .walk import DELTA
 
 RUNTIME = "harken"
+STOPS = ("question", "limit")
+"""Notices after which an agent goes on when somebody has answered, or allowed more: nobody knows when that is."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,6 +217,8 @@ class LogChain:
         """What follows them."""
         self._turns = 0
         self._answered = False
+        self._stopped = False
+        """Whether the last line says that the agent waits for somebody."""
         self._fresh = False
         self._met = row.version if row is not None and row.tip == self.memory.chain.tip else 0
         """The version of the row that is accounted for."""
@@ -267,9 +271,10 @@ class LogChain:
         self.scanner.take(record, len(text), ended=ended)
         self._lines += text
         self._fresh = True
-        role = record.data.get("role") if record.data is not None else None
-        self._turns += role == "assistant"
-        self._answered = role == "tool"
+        line = record.data or {}
+        self._turns += line.get("role") == "assistant"
+        self._answered = line.get("role") == "tool"
+        self._stopped = line.get("event_type") == "system" and line.get("subtype") in STOPS
 
     @property
     def is_fresh(self) -> bool:
@@ -280,7 +285,7 @@ class LogChain:
         """Whether what came in is to be kept now."""
         if not self._fresh or not rule.turns:
             return False
-        if rule.tools and self._answered:
+        if self._stopped or (rule.tools and self._answered):
             return True
         if self.scanner.now.offset == self.scanner.state.offset:  # a compaction or the end has closed it
             return True
@@ -290,7 +295,7 @@ class LogChain:
         """Commit what has closed, and what follows where that is asked for or the agent has come to rest."""
         tail = self.scanner.tail()
         deltas = ((delta, self._bytes(delta)) for delta in (*self.scanner.closed, *([tail] if tail else [])))
-        keep_tail = keep_tail or self._answered or self.scanner.at_rest
+        keep_tail = keep_tail or self._answered or self._stopped or self.scanner.at_rest
         extended = extend(writer, self.memory.chain, deltas, facts, now=now, keep_tail=keep_tail)
         state, origin = self.scanner.state, self.scanner.now.origin
         return SourceMemory(
