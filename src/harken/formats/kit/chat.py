@@ -278,8 +278,10 @@ def _besides(message: Record) -> Record:
     parts = _records(message.get("content"))
     for part in parts:
         said |= {key: part[key] for key in ("cache_control", "refusal") if part.get(key)}
-    media = [_of_part(part) for part in parts if isinstance(_said(part), Image)]
-    return said | {"content": media} if any(map(len, media)) else said
+    if any(map(_of_part, parts)):  # pictures are long, and most say no more
+        media = [_of_part(part) for part in parts if isinstance(_said(part), Image)]
+        said |= {"content": media} if any(media) else {}
+    return said
 
 
 def _of_part(part: Record) -> Record:
