@@ -68,12 +68,25 @@ def test_a_worker_that_gives_the_first_task_to_a_worker_of_its_own_does_not_lead
 def test_of_agents_that_nobody_listed_and_that_were_given_work_none_leads(said: Any) -> None:
     document = multi() | {"messages": []}
     document["collaboration"] |= {"orchestrator": said, "participants": None}
+    del document["summary"]["agents"]  # which names one more
 
     repaired = json.loads(repair(json.dumps(document).encode()).data)["collaboration"]
 
     assert ("main", "architect") == (repaired["orchestrator"]["agent_id"], repaired["orchestrator"]["agent_type"])
     assert [BUILDER, CHECKER] == repaired["participants"]
     assert "main" == read(document)[0].agent_id
+
+
+@pytest.mark.parametrize("said", [None, "", {}])
+def test_the_architect_of_the_summary_leads_agents_that_nobody_listed(said: Any) -> None:
+    document = multi() | {"messages": []}
+    document["collaboration"] |= {"orchestrator": said, "participants": None}
+
+    repaired = json.loads(repair(json.dumps(document).encode()).data)["collaboration"]
+
+    assert PLANNER == repaired["orchestrator"]
+    assert [BUILDER, CHECKER] == repaired["participants"]
+    assert "lead" == read(document)[0].agent_id
 
 
 def test_an_orchestrator_that_is_the_only_one_in_a_list_is_the_main_agent() -> None:

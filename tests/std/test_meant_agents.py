@@ -107,6 +107,22 @@ def test_an_import_and_a_repair_have_the_same_agents(blur: Callable[[Json], None
     assert answer.data == repair(answer.data).data
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_type_as_a_text_in_a_sub_session_is_the_only_agent_that_has_it(is_listed: bool) -> None:
+    document = multi()
+    for sub in document["sub_sessions"]:
+        sub["agent"] = sub["agent"]["agent_type"]
+    if not is_listed:
+        document["collaboration"]["participants"] = [{"agent_type": "developer"}, {"agent_type": "reviewer"}]
+    data = dumps(document)
+
+    answer = repair(data)
+
+    assert (["builder", "checker", "lead"], 5) == made_and_calls(data) == made_and_calls(answer.data)
+    assert answer.is_valid
+    assert any("the text is its type" in change.message for change in answer.changes)
+
+
 @pytest.mark.parametrize("blur", EVERY_WAY)
 def test_a_drawing_has_them_too(blur: Callable[[Json], None]) -> None:
     document = two_builders()

@@ -186,10 +186,12 @@ def test_what_an_agent_says_of_one_review_is_not_the_verdict_of_another() -> Non
     assert ("generic", False) == (made["output_type"], "verdict" in made)
 
 
-def test_the_verdict_of_a_message_may_be_in_another_word() -> None:
+@pytest.mark.parametrize("kind", ["review_result", "review_response"])
+def test_the_verdict_of_a_message_may_be_in_another_word(kind: str) -> None:
     document = multi()
     del document["sub_sessions"][1]["output"]["verdict"]
     document["messages"][-1]["payload"]["verdict"] = "LGTM"
+    document["messages"][-1]["message_type"] = kind
     answer = repair(dumps(document))
 
     assert answer.is_valid

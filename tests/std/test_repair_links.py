@@ -205,3 +205,12 @@ def test_a_message_without_an_id_has_that_of_the_only_one_that_a_reply_misses() 
 
     assert answer.is_valid
     assert document["messages"][1]["reply_to"] == loads(answer.data)["messages"][0]["message_id"]
+
+
+def test_an_assignment_that_names_its_task_without_an_object_may_spell_it_in_another_way() -> None:
+    document = multi()
+    document["messages"][0]["payload"] = {"taskId": "task-001", "content": "the work of sub-001"}
+
+    payload = json.loads(mended(document).data)["messages"][0]["payload"]
+
+    assert {"task_id": "task-001", "content": "the work of sub-001"} == payload

@@ -144,6 +144,26 @@ class TestWhoLeads:
 
         assert PLANNER == repaired(document)[0]["orchestrator"]
 
+    @pytest.mark.parametrize("is_row", [False, True])
+    def test_the_only_architect_who_has_no_sub_session_does_where_no_message_tells(self, is_row: bool) -> None:
+        document, _ = lacking("orchestrator")
+        document["messages"] = []
+        if is_row:
+            rows = document["summary"]["agents"]
+            document["summary"]["agents"] = [rows["architect"], *rows["developers"], rows["reviewer"]]
+
+        assert [BUILDER, CHECKER] == document["collaboration"]["participants"]
+        assert PLANNER == repaired(document)[0]["orchestrator"]
+        assert ("lead", "") in agents_in(json.dumps(document).encode())
+
+    def test_who_was_given_no_work_and_is_no_architect_leads_nobody(self) -> None:
+        document, _ = lacking("orchestrator")
+        document["messages"] = []
+        del document["summary"]["agents"]
+        document["collaboration"]["participants"] = [BUILDER, CHECKER, FIRST]
+
+        assert BUILDER == repaired(document)[0]["orchestrator"]
+
     def test_of_two_that_say_so_it_is_the_one_that_was_given_no_work(self) -> None:
         document, _ = lacking("orchestrator")
         document["messages"] = []

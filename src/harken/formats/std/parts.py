@@ -348,8 +348,12 @@ def agents_elsewhere(data: Json) -> dict[str, list[str]]:
     team = inner(data, "collaboration")
     listed, leads = team.get("participants"), inner(team, "orchestrator")
     own = {_own_id(one) for one in (leads, *(listed if isinstance(listed, list) else ()))}
-    named = [agent_at(sub, "agent") or agent_at(sub, "agent_id") for sub in values(data.get("sub_sessions"))]
-    named += [agent_at(one, key) for one in values(data.get("messages")) for key in ("from_agent", "to_agent")]
+    places = [(sub, "agent" if agent_at(sub, "agent") else "agent_id") for sub in values(data.get("sub_sessions"))]
+    places += [(one, key) for one in values(data.get("messages")) for key in ("from_agent", "to_agent")]
+    named = [agent_at(*place) for place in places]
+    # A text that is the type of an agent which is called otherwise is no id.
+    kinds = {kind for one in named if (kind := text(one, "agent_type")) != text(one, "agent_id")} - {""}
+    named = [one for one, place in zip(named, places, strict=True) if text(*place) not in kinds]
     found: dict[str, dict[str, None]] = {}
     ids = {_own_id(leads)}
     for agent in named:
@@ -486,7 +490,8 @@ def _working(data: Json) -> set[str]:
 def leader(data: Json) -> Json:
     """Who leads where nobody is named: whom the document says to, else the first participant, or whoever gives the
     first task, where nobody takes part or the first participant was given work itself. Of those who give tasks it is
-    the first who was given none: a worker may have workers of its own. An empty object where nobody does."""
+    the first who was given none: a worker may have workers of its own. Where no message tells, it is the only architect
+    who was given no work. An empty object where nobody does."""
     told, _ = told_leader(data)
     if told:
         return told
@@ -495,7 +500,20 @@ def leader(data: Json) -> Json:
         return first
     named = (one for one in task_givers(data) if text(one, "agent_id") and text(one, "agent_type"))
     giver = next((one for one in named if one["agent_id"] not in working), None)
-    return giver or first
+    return giver or _free_architect(data, working) or first
+
+
+_LEADS = "architect"
+"""The type that leads by the standard, and what its summary calls whoever does."""
+
+
+def _free_architect(data: Json, working: set[str]) -> Json:
+    """The only architect among the participants, and those that the summary counts, who has no sub-session."""
+    counted = inner(data, "summary").get("agents")
+    rows = values(counted) if isinstance(counted, list) else [{"agent_type": _LEADS, **inner(counted, _LEADS)}]
+    listed = [*participants(data), *rows] if working else []
+    free = {text(one, "agent_id") for one in listed if text(one, "agent_type") == _LEADS} - {"", *working}
+    return {"agent_id": free.pop(), "agent_type": _LEADS} if len(free) == 1 else {}
 
 
 def task_givers(data: Json) -> list[Json]:

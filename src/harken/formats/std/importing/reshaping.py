@@ -105,6 +105,7 @@ def _is_odd_sub(sub: Json) -> bool:
         return True
     if (
         "priority" in sub
+        or isinstance(sub.get("agent"), str)
         or any(sub.get(key) in (None, "") for key in _OF_SUB)
         or _is_spelled(sub, ("started_at", "completed_at"))
     ):

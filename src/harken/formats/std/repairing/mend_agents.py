@@ -111,7 +111,9 @@ def _leading(doc: Mending) -> tuple[Json, str]:
     if not made.keys() >= _NAMED:
         return {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted"
     is_first = made["agent_id"] in [text(one, "agent_id") for one in parts.participants(doc.data)[:1]]
-    return made, "the first participant" if is_first else "whoever gives the first task"
+    is_giver = made["agent_id"] in [text(one, "agent_id") for one in parts.task_givers(doc.data)]
+    other = "whoever gives the first task" if is_giver else "the only architect, who has no sub-session"
+    return made, "the first participant" if is_first else other
 
 
 def is_told(leader: Any) -> bool:
@@ -131,8 +133,12 @@ def identifier(agent: Any) -> Json:
 
 def _put_named(spot: Spot, known: Any) -> bool:
     """The agent that a text names: one that is known, or one of which nothing more is said."""
-    why = "the text is its id" + ("; its type is as that says" if isinstance(known, str) else "")
-    return spot.put(identifier(known), why)
+    made = identifier(known)
+    is_type = spot.value != made.get("agent_id") and spot.value == made.get("agent_type")
+    why = f"the text is its {'type' if is_type else 'id'}" + (
+        "; its type is as that says" if isinstance(known, str) else ""
+    )
+    return spot.put(made, why)
 
 
 def participants(spot: Spot) -> bool:

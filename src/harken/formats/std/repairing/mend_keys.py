@@ -42,12 +42,17 @@ def rename_keys(doc: Mending) -> bool:
             model := PAYLOADS.get(text(message, "message_type"))
         ):
             _rename(doc, payload, model, f"messages[{place}].payload")
+            _rename_here(doc, payload, _OF_ANY_PAYLOAD, f"messages[{place}].payload")
     rows = inner(data, "summary").get("agents")
     if isinstance(rows, dict):
         _rename(doc, rows, AgentsByRole, "summary.agents")
     for place, row in objects(rows):
         _rename(doc, row, AgentSummary, f"summary.agents[{place}]")
     return len(doc.changes) > before
+
+
+_OF_ANY_PAYLOAD = ("task_id",)
+"""What every payload may have: an assignment whose task is no object names it so."""
 
 
 def _rename_output(doc: Mending, output: Json, model: type[StdObject], place: int) -> None:

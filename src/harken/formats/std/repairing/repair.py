@@ -268,8 +268,8 @@ _LISTING = ("unlisted-agent", "unknown-agent")
 _LAST = ("sequence", "reply", "unknown-sub-session", "unknown-finding")
 """Rules that are mended when nothing else is left: until then somebody may get the id that is named, and messages are
 called by their places."""
-_LAST_PLACES = ("summary", "agent.model_id")
-"""Places, likewise: what is said of the agent tells who leads."""
+_LAST_PLACES = re.compile(r"summary|agent\.model_id\Z|.*\.output\.verdict\Z", re.S)
+"""Places, likewise: what is said of the agent tells who leads, and messages tell what a review came to."""
 
 
 def _turn(spot: Spot) -> int:
@@ -277,7 +277,7 @@ def _turn(spot: Spot) -> int:
         return 1
     if spot.rule in _LISTING or (spot.path == "collaboration.participants" and spot.value is None):
         return 2
-    return 3 if spot.rule in _LAST or spot.path.startswith(_LAST_PLACES) else 0
+    return 3 if spot.rule in _LAST or _LAST_PLACES.match(spot.path) else 0
 
 
 def _mend_spot(spot: Spot) -> bool:
