@@ -8,6 +8,7 @@ asked; prompts, failures and compactions are instants. An arrow leads from a cal
 from __future__ import annotations
 
 import zlib
+from bisect import insort
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,7 +21,36 @@ from harken.events.tools import doing
 PROCESS = 1
 WIDTH = 200
 MOST_OPEN = 100_000
-"""Calls without a result that are waited for; from then on the oldest is told as it is."""
+"""Calls without a result that are waited for; from then on the oldest is told as it is. As many are known as what made
+an agent."""
+
+
+class TraceThread:
+    """A line of the timeline, and where it is taken."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._taken: list[tuple[int, int]] = []
+        """The outermost slices, in the order of time."""
+
+    def has_room(self, began: int, ended: int) -> bool:
+        """Whether a slice would cross none that stands here."""
+        for start, end in reversed(self._taken):
+            if end <= began:
+                break
+            if start < began < end < ended or began < start < ended < end:
+                return False
+        return True
+
+    def take(self, began: int, ended: int) -> None:
+        """A slice stands here."""
+        while self._taken and began <= self._taken[-1][0] and self._taken[-1][1] <= ended:
+            self._taken.pop()
+        insort(self._taken, (began, ended))
+
+    def forget(self) -> None:
+        """No slice will begin before the newest that stands here: nothing is open."""
+        del self._taken[:-1]
 
 
 class ChromeTrace:
@@ -29,10 +59,15 @@ class ChromeTrace:
     def __init__(self, title: Callable[[], str]) -> None:
         """`title` is asked when the first event has come: before, a file does not say whose it is."""
         self._title = title
-        self._threads: dict[str, int] = {}
+        self._threads: dict[str, list[TraceThread]] = {}
+        """Of each agent its own, and those for what went on at the same time."""
+        self._names: dict[str, str] = {}
+        self._count = 0
         self._last: dict[str, int] = {}
         """When each agent last did or was told something."""
         self._open: dict[tuple[str, str], tuple[ToolCall, int]] = {}
+        self._asked: dict[str, tuple[str, int]] = {}
+        """Who made the calls of a record, and when: an agent is made by a record, and perhaps behind its results."""
         self._newest = 0
 
     def add(self, event: Event) -> Iterator[dict[str, Any]]:
@@ -49,7 +84,7 @@ class ChromeTrace:
             case ToolResult():
                 yield from self._result(event, event.time)
             case Response() | Thinking():
-                yield self._spoken(event, event.time)
+                yield from self._spoken(event, event.time)
             case Prompt():
                 yield self._instant("prompt" if event.source != "injected" else "injected", event, event.content)
             case Error():
@@ -62,7 +97,7 @@ class ChromeTrace:
     def end(self) -> Iterator[dict[str, Any]]:
         """Calls that have no result: they end with the trace."""
         for call, began in self._open.values():
-            yield self._slice(call, began, self._newest, unanswered=True)
+            yield from self._slice(call, began, self._newest, unanswered=True)
         self._open.clear()
 
     # -- threads -----------------------------------------------------------------------------------------------
@@ -72,56 +107,84 @@ class ChromeTrace:
         if agent not in self._threads:
             if not self._threads:
                 yield self._about("process_name", 0, name=self._title())
-            self._threads[agent] = len(self._threads) + 1
-            name = event.name if isinstance(event, AgentCreated) and event.name else agent
-            yield self._about("thread_name", self._threads[agent], name=name or "agent")
-            yield self._about("thread_sort_index", self._threads[agent], sort_index=self._threads[agent])
+            self._names[agent] = (event.name if isinstance(event, AgentCreated) else "") or agent or "agent"
+            self._threads[agent] = []
+            yield from self._further(agent)
         elif isinstance(event, AgentCreated) and event.name:
-            yield self._about("thread_name", self._threads[agent], name=event.name)
+            self._names[agent] = event.name
+            for place in range(len(self._threads[agent])):
+                yield self._named(agent, place)
         if isinstance(event, AgentCreated) and event.time is not None:
             for cause in event.causes():
                 yield from self._arrow(cause, event, event.time)
 
-    def _arrow(self, call: str, made: AgentCreated, time: int) -> Iterator[dict[str, Any]]:
-        for (agent, name), (_, began) in self._open.items():
-            if name == call and agent in self._threads:
-                arrow = {"name": "made", "cat": "agent", "id": zlib.crc32(f"{call} {made.agent_id}".encode())}
-                yield {**arrow, "ph": "s", **self._place(agent, min(began, time))}
-                yield {**arrow, "ph": "f", "bp": "e", **self._place(made.agent_id, time)}
-                return
+    def _arrow(self, record: str, made: AgentCreated, time: int) -> Iterator[dict[str, Any]]:
+        if (found := self._asked.get(record)) is None:
+            return
+        agent, asked = found
+        arrow = {"name": "made", "cat": "agent", "id": zlib.crc32(f"{record} {made.agent_id}".encode())}
+        yield {**arrow, "ph": "s", **self._place(agent, min(asked, time))}
+        yield {**arrow, "ph": "f", "bp": "e", **self._place(made.agent_id, time)}
+
+    def _further(self, agent: str) -> Iterator[dict[str, Any]]:
+        """One more thread of an agent, beside those that it has."""
+        self._count += 1
+        self._threads[agent].append(TraceThread(self._count))
+        yield self._named(agent, len(self._threads[agent]) - 1)
+        # All of an agent stand together.
+        yield self._about("thread_sort_index", self._count, sort_index=self._threads[agent][0].number)
+
+    def _named(self, agent: str, place: int) -> dict[str, Any]:
+        name = self._names[agent] if not place else f"{self._names[agent]} ({place + 1})"
+        return self._about("thread_name", self._threads[agent][place].number, name=name)
 
     def _about(self, what: str, thread: int, **told: Any) -> dict[str, Any]:
         return {"name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": told}
 
     def _place(self, agent: str, time: int) -> dict[str, Any]:
-        return {"ts": time, "pid": PROCESS, "tid": self._threads[agent]}
+        return {"ts": time, "pid": PROCESS, "tid": self._threads[agent][0].number}
 
     # -- slices ------------------------------------------------------------------------------------------------
 
     def _call(self, call: ToolCall, time: int) -> Iterator[dict[str, Any]]:
         if len(self._open) >= MOST_OPEN:
             oldest, began = self._open.pop(next(iter(self._open)))
-            yield self._slice(oldest, began, began, unanswered=True)
+            yield from self._slice(oldest, began, began, unanswered=True)
+        if len(self._asked) >= MOST_OPEN:
+            del self._asked[next(iter(self._asked))]
+        self._asked[call.message_id] = (call.agent_id, time)
         self._open[call.agent_id, call.id] = (call, time)
 
     def _result(self, result: ToolResult, time: int) -> Iterator[dict[str, Any]]:
         found = self._open.pop((result.agent_id, result.id), None)
         if found is not None:
-            yield self._slice(*found, time, failed=result.is_error, result=excerpt(result.output, WIDTH))
+            yield from self._slice(*found, time, failed=result.is_error, result=excerpt(result.output, WIDTH))
 
-    def _slice(self, call: ToolCall, began: int, ended: int, **told: Any) -> dict[str, Any]:
+    def _slice(self, call: ToolCall, began: int, ended: int, **told: Any) -> Iterator[dict[str, Any]]:
         args = {"what": excerpt(doing(call), WIDTH), "record": call.message_id, "call": call.id, **told}
         shape: dict[str, Any] = {"name": call.name, "cat": tool_kind(call.name), "ph": "X", "args": args}
         if told.get("failed"):
             shape["cname"] = "terrible"
-        return {**shape, **self._place(call.agent_id, began), "dur": max(0, ended - began)}
+        yield from self._placed(call.agent_id, shape, began, max(began, ended))
 
-    def _spoken(self, event: Response | Thinking, time: int) -> dict[str, Any]:
+    def _spoken(self, event: Response | Thinking, time: int) -> Iterator[dict[str, Any]]:
         began = min(time, self._last.get(event.agent_id, time))
         name = "answer" if isinstance(event, Response) else "thinking"
         args = {"text": excerpt(event.content, WIDTH), "record": event.message_id}
         shape = {"name": name, "cat": name, "ph": "X", "args": args}
-        return {**shape, **self._place(event.agent_id, began), "dur": time - began}
+        yield from self._placed(event.agent_id, shape, began, time)
+
+    def _placed(self, agent: str, shape: dict[str, Any], began: int, ended: int) -> Iterator[dict[str, Any]]:
+        """A slice on the first thread of its agent that has room for it."""
+        threads = self._threads[agent]
+        thread = next((one for one in threads if one.has_room(began, ended)), None)
+        if thread is None:
+            yield from self._further(agent)
+            thread = threads[-1]
+        thread.take(began, ended)
+        if not self._open:
+            thread.forget()
+        yield {**shape, "ts": began, "pid": PROCESS, "tid": thread.number, "dur": ended - began}
 
     def _instant(self, name: str, event: Event, text: str) -> dict[str, Any]:
         args = {"text": excerpt(text, WIDTH), "record": event.message_id}
