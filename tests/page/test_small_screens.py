@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +89,20 @@ def test_a_folded_pause_says_how_long_it_was_within_its_lanes(wide: int, browser
         folds = page.evaluate("() => window.folds")
         assert [] == [words for words, long, room in folds if long > room]
         assert all(words[0].isdigit() for words, _, _ in folds)
+
+
+def test_what_ran_last_on_a_day_is_seen_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    write_session(tmp_path, [user("p1", None, "late", 0), assistant("a1", "p1", "Good night.", "m1", 60)])
+    with harken.open(tmp_path / "store.db") as repo:
+        assert list(repo.import_sessions([tmp_path]))
+    running = Served(tmp_path / "store.db", 0, "--no-watch")
+    try:
+        # At midnight in Greenwich it is ten in the evening there.
+        for visit in visiting(browser, running, viewport=PHONE, timezone_id="Etc/GMT+2"):
+            bar = visit.open("/?day=2025-12-31").locator(".day-bar")
+            bar.wait_for()
+            place = bar.bounding_box()
+            assert place is not None
+            assert 84 <= place["x"] <= place["x"] + place["width"] < PHONE["width"]
+    finally:
+        running.stop()

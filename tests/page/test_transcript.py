@@ -222,3 +222,13 @@ def test_what_is_marked_is_what_was_found(visit: Visit, sessions: dict[str, str]
     texts = page.locator(".row-frame", has=page.locator("mark")).all_inner_texts()
     assert texts
     assert all("crowded" in text.lower() and "table" in text.lower() for text in texts)
+
+
+def test_the_strip_of_a_sub_agent_has_its_calls_and_is_as_long_as_these(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.open(f"/s/{sessions['sub_agents']}")
+    head = page.locator(".subagent-head").first
+    expect(head).to_contain_text("1 call")
+    assert 1 == head.locator("rect").count()
+    place = head.locator("svg").bounding_box()
+    assert place is not None
+    assert place["width"] <= 12

@@ -87,10 +87,12 @@ const STRIP = {
   o: ["other", 5, 4],
 };
 
+const WIDEST = 8; // a few calls are a short strip, not one of wide bars
+
 /** One bar for each call: reading is light and low, edits have the accent, failures hang below the line. */
 export function Strip({ letters: given, width = 132, label = true }) {
   if (!given) return null;
-  const step = width / given.length;
+  const step = Math.min(WIDEST, width / given.length);
   const bars = [];
   let failures = 0;
   for (let at = 0; at < given.length; at++) {

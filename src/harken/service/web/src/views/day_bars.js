@@ -1,4 +1,5 @@
 // A day as it ran: a bar for each session, by project, in as few lines as they need.
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { sessionAddress } from "../address.js";
 import { html, names } from "../html.js";
 import { RuntimeMark, runtimeColour } from "../marks.js";
@@ -10,6 +11,7 @@ const SHORTEST = 6; // hours that are shown at least
 const PROJECTS = 12;
 const LINES = 5;
 const APART = 1.2; // percent of the width between two bars in one line
+const MARGIN = 96; // pixels behind the bar that is scrolled to, for its words
 const NARROW = 10; // percent of the width under which a bar has its words beside it, where there is room
 
 /** The hours that are shown: whole ones around everything that ran, and not fewer than a few. */
@@ -42,9 +44,20 @@ function linesOf(bars, place) {
   return lines;
 }
 
+/** Where there is no room for the day, what ran last is seen first. */
+function showLast(box) {
+  const ends = [...box.querySelectorAll(".day-bar")].map((bar) => bar.getBoundingClientRect().right);
+  box.scrollLeft += Math.max(0, Math.max(...ends) - box.getBoundingClientRect().right + MARGIN);
+}
+
 export function DayBars({ told, isToday }) {
   const bars = told.bars.filter((one) => one.start && one.end);
-  if (!bars.length) return null;
+  const box = useRef(null);
+  const any = bars.length > 0;
+  useLayoutEffect(() => {
+    if (any) showLast(box.current);
+  }, [told.start, any]);
+  if (!any) return null;
   const start = Date.parse(told.start);
   const now = isToday ? Date.now() : 0;
   const [from, to] = hoursOf(bars, start, Date.parse(told.end), now);
@@ -58,7 +71,7 @@ export function DayBars({ told, isToday }) {
   const runtimes = [...new Set(bars.map((one) => one.runtime))];
   return html`<section class="day-bars" aria-labelledby="ran">
     <div class="home-head"><h2 id="ran">${isToday ? "Today" : "The day"}, as it ran</h2><span class="grow"></span><span class="dim sm">one bar is one session; times are yours</span></div>
-    <div class="scroll-x" tabindex="0" role="group" aria-label="Sessions of the day"><div class="day-grid">
+    <div class="scroll-x" ref=${box} tabindex="0" role="group" aria-label="Sessions of the day"><div class="day-grid">
       <div class="day-hours" aria-hidden="true"><span></span><div>${hours.map((hour) => html`<i style=${{ left: `${((hour - from) / (to - from)) * 100}%` }}>${String(hour).padStart(2, "0")}</i>`)}</div></div>
       ${shownProjects.map(([project, own]) => {
         const lines = linesOf(own, place);

@@ -1,1 +1,0 @@
-import{a,b}from"./part-EOAJV2IN.js";import"./part-FT7LKQTN.js";import"./part-UETGQ455.js";import"./part-3SZJR6D5.js";import"./part-WHWQRZZE.js";import"./part-J2K4UUGS.js";import"./part-B3IAOSXE.js";export{a as Home,b as roundMoney};
