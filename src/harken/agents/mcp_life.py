@@ -329,7 +329,7 @@ def _http_client(headers: Mapping[str, str], seconds: float) -> httpx2.AsyncClie
     """A client that has the package told the status of a call that was refused, which it keeps to itself."""
     import httpx2
 
-    class Telling(httpx2.AsyncClient):
+    class RefusalClient(httpx2.AsyncClient):
         async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
             """The answer; that of a refused call as an error of the protocol, with what it means."""
             response = await super().send(request, **how)
@@ -340,7 +340,7 @@ def _http_client(headers: Mapping[str, str], seconds: float) -> httpx2.AsyncClie
             kind = {"content-type": "application/json"}
             return httpx2.Response(response.status_code, headers=kind, content=content, request=request)
 
-    return Telling(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=seconds))
+    return RefusalClient(headers=dict(headers), timeout=httpx2.Timeout(30.0, read=seconds))
 
 
 def refusal(status: int, body: bytes, *, known: bool) -> dict[str, Any]:
