@@ -412,3 +412,13 @@ def test_one_that_a_call_made_is_an_agent_though_only_its_use_is_kept() -> None:
     used = Metric(message_id="t1", agent_id="a1", time=6, input_tokens=60, output_tokens=7)
 
     assert ["a1"] == list(session_tree([MAIN, CALL, told, used]).agents)
+
+
+def test_an_agent_that_names_such_a_request_as_its_maker_is_the_main_agents() -> None:
+    used = Metric(message_id="t1", agent_id="memory-extractor-1", time=6, input_tokens=60, output_tokens=7)
+    named = AgentCreated(message_id="s0", agent_id="sub", time=7, parent="memory-extractor-1")
+    caused = AgentCreated(message_id="s1", agent_id="other", time=8, cause="t1")
+
+    tree = session_tree([MAIN, used, named, caused])
+
+    assert {"sub": "main", "other": "main"} == {name: agent.parent for name, agent in tree.agents.items()}

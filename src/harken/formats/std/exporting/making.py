@@ -210,14 +210,16 @@ class SeenEvents:
         return any((call.agent_id, link) in self._said for link in links if link != call.message_id)
 
     def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
-        """The agent that made another: who is named together with the call, or made the call, or is named alone."""
+        """The agent that made another: who is named together with the call, or made the call, or is named alone; a
+        name that is no agent's made none."""
         created = self.created.get(agent_id)
         named = [call.agent_id] if call else []
         if created is not None:
             is_of_call = call is not None and call.message_id in created.causes()
             named.insert(0 if is_of_call else len(named), created.parent)
             named += [self.owners.get(cause, "") for cause in created.causes()]
-        return next((one for one in named if one and one in self.own and one != agent_id), main)
+        known = (one for one in named if one and one in self.own and one != agent_id)
+        return next((one for one in known if not self.is_helper(one)), main)
 
 
 def is_launch(call: ToolCall | None, result: ToolResult | None) -> bool:
