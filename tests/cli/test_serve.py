@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,14 @@ from harken.repo import Repo
 from harken.service.tokens import TokenFile, tokens_beside
 from support.command_line import Run
 from support.contexts import chain
+
+
+@pytest.fixture(autouse=True)
+def own_umask() -> Iterator[None]:
+    """The command makes its process's files its owner's alone; here that is the process of all other tests."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture
