@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 from harken.events import ToolResult
 from harken.formats.std.document import dumps, loads, parse_session
 from harken.formats.std.drawing import drawing
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import repair
-from support.std_documents import multi
+from support.std_documents import multi, single
 
 FAILED = [
     "failed",
@@ -100,3 +103,28 @@ def test_a_verdict_in_other_words_is_the_standards(said: str) -> None:
     given["sub_sessions"][1]["output"]["verdict"] = said
 
     assert "approved" == loads(repair(dumps(given)).data)["sub_sessions"][1]["output"]["verdict"]
+
+
+def exported(document: dict[str, Any]) -> dict[str, Any]:
+    return document_of(events_of(dumps(document)), SessionFacts()).document.data
+
+
+@pytest.mark.parametrize("made", [single, multi])
+def test_a_call_of_which_nobody_says_how_it_went_went_as_its_session(made: Callable[[], dict[str, Any]]) -> None:
+    document = made()
+    del document["tool_calls"][0]["output"]
+    failed = copy.deepcopy(document) | {"status": "failed"}
+
+    assert {"status": "success"} == exported(document)["tool_calls"][0]["output"]
+    assert 0 == exported(document)["summary"].get("errors_encountered", 0)
+    assert "failed" == exported(failed)["tool_calls"][0]["output"]["status"]
+
+
+def test_the_type_of_an_agent_may_stand_at_its_call_alone() -> None:
+    document = single()
+    called = {"tool_name": "Task", "input": {"params": {"prompt": "Look"}}}
+    document["tool_calls"][0] |= called | {"subagent_info": {"subagent_type": "Explore", "tool_uses": 3}}
+
+    info = exported(document)["tool_calls"][0]["subagent_info"]
+
+    assert ("Explore", 3) == (info["subagent_type"], info["tool_uses"])

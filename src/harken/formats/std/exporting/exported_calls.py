@@ -36,11 +36,19 @@ class ExportedCalls:
     """All calls of a session: what each is called in a document, and its result."""
 
     def __init__(
-        self, tree: SessionTree, moments: Moments, *, is_open: bool, going_on: Container[str] = frozenset()
+        self,
+        tree: SessionTree,
+        moments: Moments,
+        *,
+        is_open: bool,
+        going_on: Container[str] = frozenset(),
+        is_whole: bool = False,
     ) -> None:
         """`is_open`: the session goes on, so that a call may be without a result; `going_on` are the sub-agents of
-        which that is true, whatever became of the session."""
+        which that is true, whatever became of the session. `is_whole`: whoever wrote the session down said that it went
+        well, so that a call without a result went well, too."""
         self._tree, self._moments, self._is_open, self._going_on = tree, moments, is_open, going_on
+        self._is_whole = is_whole
         self._names: dict[int, str] = {}  # by the identity of the event
         self._results: dict[int, ToolResult] = {}
         self._answers: dict[int, str] = {}
@@ -145,7 +153,8 @@ class ExportedCalls:
         if self._may_lack_result(call):
             return []
         # What the provider runs itself is answered in the model's words, not in a result.
-        data["output"] = {"status": "success"} if call.server_tool else {"status": "failed", "error": NO_RESULT}
+        went_well = call.server_tool or self._is_whole
+        data["output"] = {"status": "success"} if went_well else {"status": "failed", "error": NO_RESULT}
         return ["output"]
 
 

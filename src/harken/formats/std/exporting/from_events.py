@@ -172,7 +172,8 @@ class _Export:
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
         going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
         is_open = self.status == "in_progress"
-        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on)
+        is_whole = is_told and self.status == "success"  # as a repair of a document takes it
+        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on, is_whole=is_whole)
         self.asked = user_prompt(self.tree.main_events, {event.message_id for event in self._of_others()})
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()

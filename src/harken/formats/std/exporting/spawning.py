@@ -16,7 +16,7 @@ import msgspec
 
 from harken.events import AgentCreated, Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.arguments import params_of
-from harken.formats.std.beside import beside_among
+from harken.formats.std.beside import agent_beside, beside_among
 from harken.formats.std.checking.links import listed_types
 from harken.formats.std.document import Json
 from harken.formats.std.meant_tasks import told_tasks
@@ -198,6 +198,8 @@ def session_tree(events: Iterable[Event], *, as_said: bool = True) -> SessionTre
     _add_notices(tree)
     for agent in tree.agents.values():
         _settle(agent, seen)
+        if agent.call is not None and not agent.agent_type:
+            agent.agent_type = text(agent_beside(tree.beside, agent.call.message_id), "subagent_type")
     if as_said and said:
         tree.said = said
         _name_as_told(tree)
