@@ -76,6 +76,24 @@ def test_the_model_is_given_results_in_the_order_of_the_calls() -> None:
     assert ["first", "second", "It is right."] == results
 
 
+def test_what_a_request_used_is_told_behind_the_results_that_it_was_given() -> None:
+    session = CopilotSession()
+    session.prompt("Look.")
+    for call in ("c1", "c2"):
+        session.answer("Looking.", call)
+        session.result(call)
+    session.answer("A dot.")
+    events = list(COPILOT.read_conversation(COPILOT.context(session.data)))
+    trace = get("otel-genai-v1")
+
+    kinds = [event.kind for event in events if isinstance(event, Metric | ToolCall | ToolResult | Response)]
+    back = list(trace.read(trace.write(events).data))
+
+    assert kinds.index("tool_result") < [at for at, kind in enumerate(kinds) if kind == "metric"][1]
+    for kind, count in ((Metric, 3), (ToolCall, 2), (ToolResult, 2), (Response, 3)):
+        assert count == sum(isinstance(event, kind) for event in events) == sum(isinstance(one, kind) for one in back)
+
+
 def test_input_is_counted_without_what_was_cached_and_once() -> None:
     session = everything()
     session.compaction("They looked.")

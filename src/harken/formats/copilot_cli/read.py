@@ -144,21 +144,24 @@ def _folded(events: list[Event], data: bytes) -> list[Event]:
 
 
 def _in_order_of_calls(events: list[Event]) -> list[Event]:
-    """Results come as tools end; the model is given them in the order of the calls."""
+    """Results come as tools end; the model is given them in the order of the calls. What is no part of the conversation
+    and comes in between stands behind them: the figures there are those of the request that has the results."""
     order: dict[str, int] = {}
     placed: list[Event] = []
     waiting: list[tuple[int, ToolResult]] = []
+    behind: list[Event] = []
     for event in events:
         if isinstance(event, ToolResult):
             waiting.append((order.get(event.id, len(order)), event))
             continue
         if isinstance(event, Prompt | Response | Thinking | ToolCall):
-            placed += _sorted(waiting)
+            placed += [*_sorted(waiting), *behind]
             waiting.clear()
+            behind.clear()
         if isinstance(event, ToolCall):
             order[event.id] = len(order)
-        placed.append(event)
-    return placed + _sorted(waiting)
+        (behind if waiting else placed).append(event)
+    return [*placed, *_sorted(waiting), *behind]
 
 
 def _sorted(waiting: list[tuple[int, ToolResult]]) -> list[ToolResult]:
