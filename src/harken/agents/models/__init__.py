@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harken.errors import BadRequest
+from harken.events import Tokens
 
 from .base import (
     Gauge,
@@ -81,6 +82,7 @@ __all__ = [
     "ScriptedModel",
     "Streamed",
     "StreamingModel",
+    "Tokens",
     "Usage",
     "checked",
     "load_recording",
