@@ -120,6 +120,25 @@ def test_a_call_of_which_nobody_says_how_it_went_went_as_its_session(made: Calla
     assert "failed" == exported(failed)["tool_calls"][0]["output"]["status"]
 
 
+@pytest.mark.parametrize("session", ["success", "failed"])
+@pytest.mark.parametrize("status", ["success", "failed", "timeout"])
+def test_a_call_without_an_outcome_went_as_the_agent_did_that_it_made_or_that_made_it(
+    status: str, session: str
+) -> None:
+    document = multi() | {"status": session}
+    sub = document["sub_sessions"][0]
+    sub["status"] = status
+    call = next(one for one in document["tool_calls"] if one["call_id"] == sub["triggered_by_call_id"])
+    del call["output"], sub["tool_calls"][-1]["output"]
+
+    mended = loads(repair(dumps(document)).data)
+
+    for told in (mended, exported(document)):
+        one = next(one for one in told["tool_calls"] if one["call_id"] == call["call_id"])
+        went = "success" if status == "success" else "failed"
+        assert [went] * 2 == [one["output"]["status"], told["sub_sessions"][0]["tool_calls"][-1]["output"]["status"]]
+
+
 def test_the_type_of_an_agent_may_stand_at_its_call_alone() -> None:
     document = single()
     called = {"tool_name": "Task", "input": {"params": {"prompt": "Look"}}}

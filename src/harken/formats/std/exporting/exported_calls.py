@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import msgspec
@@ -42,13 +42,13 @@ class ExportedCalls:
         *,
         is_open: bool,
         going_on: Container[str] = frozenset(),
-        is_whole: bool = False,
+        went_well: Callable[[ToolCall], bool] = lambda call: False,
     ) -> None:
         """`is_open`: the session goes on, so that a call may be without a result; `going_on` are the sub-agents of
-        which that is true, whatever became of the session. `is_whole`: whoever wrote the session down said that it went
-        well, so that a call without a result went well, too."""
+        which that is true, whatever became of the session. `went_well` says of a call without a result whether it is
+        known by something else that it went well."""
         self._tree, self._moments, self._is_open, self._going_on = tree, moments, is_open, going_on
-        self._is_whole = is_whole
+        self._went_well = went_well
         self._names: dict[int, str] = {}  # by the identity of the event
         self._results: dict[int, ToolResult] = {}
         self._answers: dict[int, str] = {}
@@ -153,7 +153,7 @@ class ExportedCalls:
         if self._may_lack_result(call):
             return []
         # What the provider runs itself is answered in the model's words, not in a result.
-        went_well = call.server_tool or self._is_whole
+        went_well = call.server_tool or self._went_well(call)
         data["output"] = {"status": "success"} if went_well else {"status": "failed", "error": NO_RESULT}
         return ["output"]
 

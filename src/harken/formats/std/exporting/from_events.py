@@ -20,9 +20,10 @@ from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, dumps, kind_of
 from harken.formats.std.findings import OLD
 from harken.formats.std.json_text import loads_kept
-from harken.formats.std.models import AgentIdentifier
+from harken.formats.std.models import AgentIdentifier, Status
 from harken.formats.std.naming import date_in, file_name, next_free
 from harken.formats.std.parts import inner, values
+from harken.formats.std.spellings import session_status
 from harken.formats.std.summary import computed_summary, unknown_durations
 
 from .as_said import AsSaid, Unsaid
@@ -172,8 +173,8 @@ class _Export:
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
         going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
         is_open = self.status == "in_progress"
-        is_whole = is_told and self.status == "success"  # as a repair of a document takes it
-        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on, is_whole=is_whole)
+        went_well = self._went_well if is_told else lambda call: False
+        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on, went_well=went_well)
         self.asked = user_prompt(self.tree.main_events, {event.message_id for event in self._of_others()})
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
@@ -271,6 +272,18 @@ class _Export:
                 "participants": [*(tree.identifier(agent) for agent in tree.agents), *self.listed],
             }
         )
+
+    def _went_well(self, call: ToolCall) -> bool:
+        """Whether a call went well of which nobody says how it went, as a repair of the document takes it: as the agent
+        did that it made, else as what it is part of."""
+        home = self.homes.get(id(call))
+        asked = [*self.tree.made_by(call)[:1], *(part for part in self.parts if part.sub_session_id == home)]
+        known = [self._status_of(agent) for agent in asked] + [self.status]
+        return next((status for status in known if status != "in_progress"), "") == "success"
+
+    def _status_of(self, agent: SpawnedAgent) -> Status:
+        said = session_status(agent.told[-1].get("status")) if agent.told else None
+        return said or self.told.tasks[agent.agent_id].status_of(agent)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
