@@ -139,6 +139,23 @@ def test_a_call_without_an_outcome_went_as_the_agent_did_that_it_made_or_that_ma
         assert [went] * 2 == [one["output"]["status"], told["sub_sessions"][0]["tool_calls"][-1]["output"]["status"]]
 
 
+def test_an_agent_that_is_said_to_have_failed_has_failed_with_its_calls_unanswered() -> None:
+    document = multi()
+    sub = document["sub_sessions"][0]
+    call = next(one for one in document["tool_calls"] if one["call_id"] == sub["triggered_by_call_id"])
+    sub["status"] = "failed"
+    sub["tool_calls"] += [sub["tool_calls"][-1] | {"call_id": f"killed-{number}"} for number in (1, 2)]
+    for one in (call, sub, *sub["tool_calls"][-2:]):
+        one.pop("output", None)
+    document["messages"] = [one for one in document["messages"] if "completion" not in one["message_type"]]
+
+    told = exported(document)
+
+    assert "failed" == told["sub_sessions"][0]["status"]
+    failed = [*told["sub_sessions"][0]["tool_calls"][-2:], told["tool_calls"][document["tool_calls"].index(call)]]
+    assert ["failed"] * 3 == [one["output"]["status"] for one in failed]
+
+
 def test_the_type_of_an_agent_may_stand_at_its_call_alone() -> None:
     document = single()
     called = {"tool_name": "Task", "input": {"params": {"prompt": "Look"}}}

@@ -171,7 +171,7 @@ class _Export:
         self.outputs = AgentOutputs(tree, self.told.tasks, self.parts)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
-        going_on = {name for name, one in tree.agents.items() if self.told.tasks[name].status_of(one) == "in_progress"}
+        going_on = {name for name, one in tree.agents.items() if self._status_of(one) == "in_progress"}
         is_open = self.status == "in_progress"
         went_well = self._went_well if is_told else lambda call: False
         self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on, went_well=went_well)
