@@ -14,7 +14,7 @@ from harken.formats.std.drawing import drawing
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import repair
-from support.std_documents import multi, single
+from support.std_documents import multi, single, with_second
 
 FAILED = [
     "failed",
@@ -154,6 +154,24 @@ def test_an_agent_that_is_said_to_have_failed_has_failed_with_its_calls_unanswer
     assert "failed" == told["sub_sessions"][0]["status"]
     failed = [*told["sub_sessions"][0]["tool_calls"][-2:], told["tool_calls"][document["tool_calls"].index(call)]]
     assert ["failed"] * 3 == [one["output"]["status"] for one in failed]
+
+
+@pytest.mark.parametrize("at_work", ["sub-001", "sub-003"])
+def test_a_call_may_lack_its_outcome_in_the_sub_session_that_is_still_at_work(at_work: str) -> None:
+    document = with_second(240)
+    own = {sub["sub_session_id"]: sub for sub in document["sub_sessions"] if sub["agent"]["agent_id"] == "builder"}
+    for sub in own.values():
+        del sub["tool_calls"][-1]["output"]
+    own[at_work]["status"] = "in_progress"
+    del own[at_work]["completed_at"], own[at_work]["output"]
+
+    mended = loads(repair(dumps(document)).data)
+
+    for told in (mended, exported(document)):
+        left = {sub["sub_session_id"]: sub["tool_calls"][-1].get("output") for sub in told["sub_sessions"]}
+        assert {name: None if name == at_work else {"status": "success"} for name in own} == {
+            name: left[name] for name in own
+        }
 
 
 def test_the_type_of_an_agent_may_stand_at_its_call_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,13 +41,13 @@ class ExportedCalls:
         moments: Moments,
         *,
         is_open: bool,
-        going_on: Container[str] = frozenset(),
+        goes_on: Callable[[ToolCall], bool] = lambda call: False,
         went_well: Callable[[ToolCall], bool] = lambda call: False,
     ) -> None:
-        """`is_open`: the session goes on, so that a call may be without a result; `going_on` are the sub-agents of
-        which that is true, whatever became of the session. `went_well` says of a call without a result whether it is
-        known by something else that it went well."""
-        self._tree, self._moments, self._is_open, self._going_on = tree, moments, is_open, going_on
+        """`is_open`: the session goes on, so that a call may be without a result; `goes_on` says of a call
+        whether the sub-session that it is in does, whatever became of the session. `went_well` says of a call without a
+        result whether it is known by something else that it went well."""
+        self._tree, self._moments, self._is_open, self._goes_on = tree, moments, is_open, goes_on
         self._went_well = went_well
         self._names: dict[int, str] = {}  # by the identity of the event
         self._results: dict[int, ToolResult] = {}
@@ -140,7 +140,7 @@ class ExportedCalls:
     def _may_lack_result(self, call: ToolCall) -> bool:
         """Whether the call may still be answered. One that made an agent stands among the main calls as well, and is
         over when the session is."""
-        return self._is_open or (call.agent_id in self._going_on and not self._tree.made_by(call))
+        return self._is_open or (self._goes_on(call) and not self._tree.made_by(call))
 
     def _output(self, call: ToolCall, data: Json) -> list[str]:
         result = self._results.get(id(call))

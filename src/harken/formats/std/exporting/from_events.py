@@ -171,10 +171,14 @@ class _Export:
         self.outputs = AgentOutputs(tree, self.told.tasks, self.parts)
         self.homes = {id(event): part.sub_session_id for part in self.parts for event in part.events}
         """Of each event of a sub-agent the sub-session that it is in, by the identity of the event."""
-        going_on = {name for name, one in tree.agents.items() if self._status_of(one) == "in_progress"}
-        is_open = self.status == "in_progress"
-        went_well = self._went_well if is_told else lambda call: False
-        self.calls = ExportedCalls(self.tree, self.moments, is_open=is_open, going_on=going_on, went_well=went_well)
+        at_work = {part.sub_session_id for part in self.parts if self._status_of(part) == "in_progress"}
+        self.calls = ExportedCalls(
+            self.tree,
+            self.moments,
+            is_open=self.status == "in_progress",
+            goes_on=lambda call: self.homes.get(id(call)) in at_work,
+            went_well=self._went_well if is_told else lambda call: False,
+        )
         self.asked = user_prompt(self.tree.main_events, {event.message_id for event in self._of_others()})
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
