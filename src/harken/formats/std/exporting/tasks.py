@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from harken.events import Event, Prompt, Response, System, ToolCall
 from harken.formats.std.arguments import params_of
+from harken.formats.std.parts import text
 
 from .call_targets import CallTargets
 from .endings import is_interruption
@@ -34,27 +35,30 @@ def tasks_of(links: SessionLinks, targets: CallTargets) -> dict[str, TasksOfAgen
     for agent in links.tree.agents.values():
         given = _Given(agent, links, targets)
         if not agent.is_hook:
-            for event in _one_by_one(agent):
-                given.take(event)
+            for group in by_sub_session(agent).values():
+                given.begin_sub_session()
+                for event in group:
+                    given.take(event)
         found[agent.agent_id] = given.end()
     add_answers(found, links)
     return found
 
 
-def _one_by_one(agent: SpawnedAgent) -> list[Event]:
-    """An agent's events; where the document that they are from has several sub-sessions of it, which may overlap, one
-    after the other."""
-    return [event for group in by_sub_session(agent).values() for event in group]
-
-
 class _Given:
-    """The fold over the events of one agent."""
+    """The fold over the events of one agent, of which a document may have several sub-sessions: these may overlap, and
+    are gone through one after the other."""
 
     def __init__(self, agent: SpawnedAgent, links: SessionLinks, targets: CallTargets) -> None:
         self._agent, self._links, self._targets = agent, links, targets
         self._tasks: list[GivenTask] = []
         self._heard: list[GivenTask] = []
         self._now: GivenTask | None = None
+        self._begun = _tasks_by_call(agent)
+        self._is_before = False  # whether what the agent is at was given in a sub-session before this one
+
+    def begin_sub_session(self) -> None:
+        """What comes now is of another sub-session, with a task of its own, also where that before was left open."""
+        self._is_before = True
 
     def take(self, event: Event) -> None:
         if self._links.is_repeated(event):
@@ -73,16 +77,17 @@ class _Given:
         given = self._given_by(prompt)
         if given is None:
             return
-        now = self._now
+        now = None if self._is_before else self._now
         if now is not None and not now.is_at_rest and (now.last >= 0 or self._is_purpose(now)):
             self._heard.append(given)  # in the middle of the work, or before it
             return
-        self._drop_idle()
+        if not self._is_before:
+            self._drop_idle()
         self._begin(given)
 
     def _begin(self, given: GivenTask) -> None:
         self._tasks.append(given)
-        self._now = given
+        self._now, self._is_before = given, False
 
     def _drop_idle(self) -> None:
         """What was heard last was not acted upon: it was no task, unless the agent was made for it."""
@@ -120,7 +125,8 @@ class _Given:
         """What a prompt would give the agent to do; None where no agent above it asks for something."""
         agent, links = self._agent, self._links
         if call := links.asking(prompt, prompt.content):
-            return self._task(links.agent(call), call, prompt, prompt.content) if self._may_give(call, prompt) else None
+            is_given = call.id in self._begun or self._may_give(call, prompt)
+            return self._task(links.agent(call), call, prompt, prompt.content) if is_given else None
         for said in links.brought(prompt) if prompt.substance else ():
             if not self._may_give(said, prompt):
                 return None
@@ -173,7 +179,8 @@ class _Given:
         self._tasks.sort(key=lambda task: task.place)  # what was taken up late was given before
         named = agent.told_tasks if len(agent.told_tasks) == len(self._tasks) else [agent.task_id]
         for number, task in enumerate(self._tasks, 1):
-            task.task_id = named[number - 1] if number <= len(named) else f"{agent.task_id}-{number}"
+            told = self._begun.get(task.call.id, "") if task.call is not None else ""
+            task.task_id = told or (named[number - 1] if number <= len(named) else f"{agent.task_id}-{number}")
             task.is_review = is_reviewer(agent) and not agent.is_hook
         return TasksOfAgent(tasks=self._tasks, heard=self._heard)
 
@@ -191,6 +198,15 @@ class _Given:
         task = self._task(agent.parent, None, agent.task, agent.task.content if agent.task else _purpose(agent))
         task.is_told = False
         return task
+
+
+def _tasks_by_call(agent: SpawnedAgent) -> dict[str, str]:
+    """The id of a call to the task of the sub-session that it began, where a document has several of an agent: whoever
+    made that call gave the task, also one that is not above the agent elsewhere."""
+    if len(agent.told) < 2 or len(agent.told) != len(agent.told_tasks):
+        return {}
+    begun = ((text(sub, "triggered_by_call_id"), task) for sub, task in zip(agent.told, agent.told_tasks, strict=True))
+    return {call: task for call, task in begun if call}
 
 
 def _is_given(prompt: Prompt, *, is_first: bool) -> bool:
