@@ -66,6 +66,13 @@ def test_a_sub_session_is_part_of_the_one_whose_call_began_it() -> None:
     ]
 
 
+def test_sub_sessions_stand_in_the_order_of_the_document_whichever_was_begun_first() -> None:
+    given = multi()
+    given["sub_sessions"].reverse()
+
+    assert ["sub-002", "sub-001"] == [sub["sub_session_id"] for sub in exported(dumps(given))["sub_sessions"]]
+
+
 def test_sub_sessions_of_one_call_are_one() -> None:
     given = with_second(200)
     given["tool_calls"].pop()

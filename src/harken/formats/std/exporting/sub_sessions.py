@@ -52,7 +52,7 @@ def apart(tree: SessionTree) -> tuple[SessionTree, list[SpawnedAgent]]:
             making[id(part.call)] = [part]
         found += parts or [agent]
     places = {text(sub, "sub_session_id"): place for place, sub in enumerate(values(tree.said.get("sub_sessions")))}
-    if len(found) > len(tree.agents) and all(one.told_id in places for one in found):
+    if all(one.told_id in places for one in found):
         found.sort(key=lambda one: places[one.told_id])
     return msgspec.structs.replace(tree, making=making), found
 
