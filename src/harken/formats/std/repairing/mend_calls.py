@@ -9,6 +9,7 @@ from harken import clock
 from harken.formats.std.categories import tool_category
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.meant_statuses import calls_with_homes, meant_outcome
 from harken.formats.std.models import CATEGORIES
 from harken.formats.std.parts import (
     ARGUMENTS,
@@ -23,7 +24,6 @@ from harken.formats.std.parts import (
     inner,
     instant,
     number,
-    own_outcome,
     text,
     values,
 )
@@ -222,16 +222,14 @@ def output_status(spot: Spot) -> bool:
 
 
 def _outcome(spot: Spot, call: Json) -> str:
-    """How a call went that does not say so: by its error, by its exit code, by the sub-session that it started, else as
-    the session that it is of went: one that failed was at its last call then."""
+    """How a call went that does not say so: by its error, by its exit code, else by what it started or is part of."""
     subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
-    started = subs.get(text(call, "call_id"), {})
-    if said := own_outcome(call) or known_word(started.get("status"), _OUTCOMES):
-        return said
     steps, data = path_steps(spot.path), spot.doc.data
-    above = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
-    status, calls = known_word(above.get("status"), _OUTCOMES), values(above.get("tool_calls"))
-    return status if status == "success" or (status and calls[-1] is call) else ""
+    part = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
+    if call.get("x_harken_owner"):  # it is a sub-agent's, and among the main calls as well
+        homes = spot.doc.once("homes of calls", lambda: calls_with_homes(data))
+        _, part = homes.get(text(call, "call_id"), (call, part))
+    return meant_outcome(call, subs.get(text(call, "call_id"), {}), part)
 
 
 def output_result(spot: Spot) -> bool:
