@@ -16,6 +16,7 @@ from harken.api import commits as commit_operations
 from harken.api.secret_rules import OwnRule
 from harken.events import Prompt
 from harken.events.cbor import encode_events
+from harken.service import operations
 from harken.service.answering import encode
 from harken.service.routing import API
 from harken.service.running import RunningService
@@ -157,6 +158,48 @@ def test_a_remark_and_a_branch_are_made_in_the_name_of_the_token(writer: httpx.C
 
     assert "ci" == move["who"]
     assert 403 == writer.post(f"{API}/fork", json={"ref": "s", "name": "yours", "who": "boss"}).status_code
+
+
+NOT_THEIRS = [
+    ("set_name", {"ref": "s", "name": "principals/other/keys/plan", "kind": "branch", "move": True}),
+    ("set_name", {"ref": "s", "name": "principals/other/keys/new", "kind": "tag"}),
+    ("fork", {"ref": "s", "name": "principals/other/keys/new"}),
+    ("checkpoint", {"body": BODY, "format": "events-v1", "parent": "principals/other/keys/plan"}),
+    ("compact", {"ref": "principals/other/keys/plan", "summary": "short"}),
+    ("snapshot", {"ref": "principals/other/keys/plan"}),
+    ("delete_name", {"name": "principals/other/running/night", "kind": "branch"}),
+    ("undo", {"name": "principals/other/keys/plan"}),
+    ("update_metadata", {"ref": "s", "tags": ["fine", "principals/other/keys/new"]}),
+    ("update_metadata", {"ref": "s", "remove_tags": ["live/s"]}),
+    ("fork", {"ref": "s", "name": "resumed/s"}),
+    ("annotate", {"ref": "s", "key": "superseded_by", "text": "gone"}),
+]
+
+
+def test_what_a_principal_keeps_is_moved_by_nobody_else(service: RunningService, writer: httpx.Client) -> None:
+    """Keys and sessions stand on branches, and who may write may move branches."""
+    with client(service, token(service, "context/write", principal="other")) as other:
+        kept = other.post(f"{API}/put_key", json={"key": "plan", "body": BODY}).json()
+        other.post(f"{API}/start_session", json={"session": "night"})
+        for name, asked in NOT_THEIRS:
+            assert (403, "not_allowed") == problem(writer.post(f"{API}/{name}", json=asked)), (name, asked)
+
+        assert [kept] == lines(other.post(f"{API}/keys", json={}))
+        assert ["night"] == [one["session"] for one in lines(other.post(f"{API}/running_sessions", json={}))]
+
+
+def test_every_field_that_may_name_a_branch_is_looked_at() -> None:
+    """Of operations that change something; what they only read, they may read."""
+    names, only_read = {"name", "parent", "ref", "tags", "remove_tags"}, {("annotate", "ref"), ("pin", "ref")}
+    only_read |= {(name, "ref") for name in ("fork", "set_name", "update_metadata")}
+    fields = {
+        (name, field)
+        for name, grant in operations.SERVED.items()
+        if grant == operations.WRITE
+        for field in names.intersection(operations.described(name).request.__struct_fields__)
+    }
+
+    assert fields - only_read == {(name, field) for name, told in operations.MOVED.items() for field in told}
 
 
 def test_asking_about_a_principal_is_no_speaking_as_one(reader: httpx.Client, writer: httpx.Client) -> None:

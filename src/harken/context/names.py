@@ -15,7 +15,7 @@ from harken.store import find_move
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, SessionRow, Store
 
-from .chains import recall, recall_stamps
+from .chains import SUPERSEDED_BY, recall, recall_stamps
 
 LIVE_BRANCH = "live/"
 """Before a session's name: where the recording of its run stands."""
@@ -25,6 +25,8 @@ PRINCIPALS_BRANCH = "principals/"
 """Before a principal: what it keeps by keys, and its sessions."""
 REMEMBERED = "instantiated"
 """The key of the annotation, on that commit, that remembers what was written."""
+OWN_REMARKS = frozenset((REMEMBERED, SUPERSEDED_BY))
+"""The keys of remarks by which Harken knows something itself."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,7 +55,12 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def is_own(name: Name) -> bool:
     """Whether Harken keeps this branch for itself; people are not shown it unless they ask."""
-    return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH, PRINCIPALS_BRANCH))
+    return name.kind == "branch" and is_kept(name.name)
+
+
+def is_kept(name: str) -> bool:
+    """Whether it is one of the names that Harken keeps for itself."""
+    return name.startswith((LIVE_BRANCH, RESUMED_BRANCH, PRINCIPALS_BRANCH))
 
 
 def continuations(names: Iterable[Name]) -> list[str]:

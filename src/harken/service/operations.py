@@ -16,6 +16,7 @@ import msgspec
 from harken.api import OPERATIONS, operation
 from harken.api.base import ApiRequest
 from harken.api.reference import OperationReference, reference_of
+from harken.context.names import OWN_REMARKS, is_kept
 from harken.errors import BadRequest, NotAllowed
 
 READ, WRITE, ADMIN = "context/read", "context/write", "admin"
@@ -68,6 +69,19 @@ MOST: dict[str, float] = {"seconds": 30.0, "megabytes": 256, "rows": 10_000, "wa
 """Numbers up to which a field may be set without `admin`."""
 OWN = {WRITE: ("principal", "machine", "who"), ADMIN: ("who",)}
 """Fields that say who asks, in operations that change something: they come from the token."""
+
+
+MOVED = {
+    "checkpoint": ("parent",),
+    "compact": ("ref",),
+    "delete_name": ("name",),
+    "fork": ("name",),
+    "set_name": ("name",),
+    "snapshot": ("ref",),
+    "undo": ("name",),
+    "update_metadata": ("tags", "remove_tags"),
+}
+"""Fields that may name a branch or a tag which the operation moves."""
 
 
 OF_WHOEVER_ASKS = frozenset(("get_key", "keys", "latest_session"))
@@ -136,7 +150,22 @@ def in_the_name_of(name: str, request: ApiRequest, who: dict[str, str], grants: 
             )
         if own and not told:
             changed[field] = own
+    if not may(grants, ADMIN):
+        _check_kept(name, request)
     return msgspec.structs.replace(request, **changed) if changed else request
+
+
+def _check_kept(name: str, request: ApiRequest) -> None:
+    """Refuse to move or to say what Harken keeps for itself: by such names principals keep what is theirs, and such
+    remarks hide commits."""
+    if name == "annotate" and getattr(request, "key", "") in OWN_REMARKS:
+        raise NotAllowed("such remarks Harken makes itself", hint="leave `key` out, or take another one")
+    for field in MOVED.get(name, ()):
+        told = getattr(request, field) or ()
+        for one in (told,) if isinstance(told, str) else told:
+            if is_kept(one):
+                hint = "`put_key`, `start_session` and the others change what is your own"
+                raise NotAllowed(f"{one!r:.99} is kept by Harken for itself", hint=hint)
 
 
 def filled(request: ApiRequest, usual: Mapping[str, Any]) -> ApiRequest:
