@@ -470,6 +470,23 @@ def test_no_more_long_answers_wait_than_may(repo: Repo, monkeypatch: pytest.Monk
         assert (429, "too_many") == problem(asking.post(f"{API}/sessions", json={}))
 
 
+def test_a_log_whose_turn_did_not_come_can_be_sent_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_operation(monkeypatch, "sessions", endless)
+    with (
+        serving(repo, settings=with_settings(streams_each=1, waiting=0)) as service,
+        client(service, token(service)) as asking,
+    ):
+        with asking.stream("POST", f"{API}/sessions", json={}) as answer:
+            parts = answer.iter_raw()
+            next(parts)
+            assert (429, "too_many") == problem(asking.put(f"{API}/session-logs/a.jsonl", content=b"{}\n"))
+        until = time.monotonic() + 5
+        while (again := asking.put(f"{API}/session-logs/a.jsonl", content=b"{}\n")).status_code == 429:
+            assert time.monotonic() < until  # until the other one has noticed that nobody listens
+        assert 200 == again.status_code
+        assert [] == list(Path(repo.store.location).parent.rglob("a.jsonl"))
+
+
 def test_many_short_lists_at_once_are_all_answered(repo: Repo) -> None:
     with (
         serving(repo, settings=with_settings(streams=2, streams_each=2)) as service,

@@ -154,9 +154,11 @@ class ServiceApp:
             return msgspec.structs.replace(asked, wait=0.0)
         return asked
 
-    def streamed(self, make: Callable[[], Iterator[Any]], request: Request) -> Response:
-        """Many answers, one after the other."""
-        return StreamedResponse(self, lambda: as_lines(make()), request.state.visitor.name)
+    def streamed(
+        self, make: Callable[[], Iterator[Any]], request: Request, *, unmade: Callable[[], None] | None = None
+    ) -> Response:
+        """Many answers, one after the other. `unmade` is called where its turn never comes."""
+        return StreamedResponse(self, lambda: as_lines(make()), request.state.visitor.name, unmade=unmade)
 
     def streamed_bytes(
         self, make: Callable[[], Iterator[bytes]], headers: dict[str, str], request: Request
@@ -226,16 +228,28 @@ class StreamedResponse(Response):
     media_type = NDJSON
 
     def __init__(
-        self, service: ServiceApp, make: Callable[[], Iterator[bytes]], name: str, headers: dict[str, str] | None = None
+        self,
+        service: ServiceApp,
+        make: Callable[[], Iterator[bytes]],
+        name: str,
+        headers: dict[str, str] | None = None,
+        *,
+        unmade: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(headers=headers)
         if headers is None:
             del self.headers["content-length"]
         self._service, self._make, self._name, self._is_lines = service, make, name, headers is None
+        self._unmade = unmade
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         slots = self._service.streams
-        await slots.take(self._name)
+        try:
+            await slots.take(self._name)
+        except BaseException:  # too many wait, or for too long
+            if self._unmade is not None:
+                self._unmade()
+            raise
         stream = AnswerStream(self._make, lambda: slots.give_back(self._name))
         gone = asyncio.ensure_future(until_gone(receive))
         gone.add_done_callback(lambda _: stream.close())

@@ -43,7 +43,7 @@ class ArtifactRoutes:
         self,
         repo: Repo,
         workers: Workers,
-        streamed: Callable[[Callable[[], Iterator[Any]], Request], Response],
+        streamed: Callable[..., Response],
         streamed_bytes: Callable[[Callable[[], Iterator[bytes]], dict[str, str], Request], Response],
     ) -> None:
         self._repo, self._workers, self._streamed, self._streamed_bytes = repo, workers, streamed, streamed_bytes
@@ -121,7 +121,7 @@ class ArtifactRoutes:
         except BaseException:
             self._forget(path)
             raise
-        return self._streamed(lambda: self._import(path, visitor), request)
+        return self._streamed(lambda: self._import(path, visitor), request, unmade=lambda: self._forget(path))
 
     def _place(self, visitor: Visitor, name: str) -> Path:
         """Where the file lies while it is read: always the same for the same name, so that one that has grown is known
