@@ -288,6 +288,16 @@ def test_a_session_log_is_taken_in_and_known_again_when_it_has_grown(
     assert [] == left
 
 
+def test_an_uploaded_logs_commits_are_of_the_tokens_principal_and_machine(service: RunningService) -> None:
+    file = sorted(RECORDED.glob("*/plain/projects/*/*.jsonl"))[0]
+    with client(service, token(service, "context/write", principal="agent-7", machine="runner-7")) as agent:
+        taken, *_ = lines(agent.put(f"{API}/session-logs/{file.name}", content=file.read_bytes()))
+        commits = lines(agent.post(f"{API}/history", json={"ref": taken["session"]}))
+
+    assert "new" == taken["status"]
+    assert {("agent-7", "runner-7")} == {(one["principal"], one["machine"]) for one in commits}
+
+
 def test_a_name_that_leads_elsewhere_takes_no_log(writer: httpx.Client) -> None:
     for name in ("..", "%2e%2e", "a%20b", "x" * 200):
         assert writer.put(f"{API}/session-logs/{name}", content=b"x").status_code in (400, 404, 405)

@@ -41,6 +41,8 @@ class ImportRequest(ApiRequest, frozen=True, kw_only=True):
     """How many processes read at the same time."""
     principal: str = ""
     """Whose sessions they are; empty: `<runtime>:<session>`."""
+    machine: str = ""
+    """Where they ran, where that is known."""
     index: bool = True
     """Whether the index follows at once; else whoever asks it next brings it up to date."""
 
@@ -115,6 +117,7 @@ def import_sessions(
         details=request.details,
         jobs=request.jobs,
         principal=request.principal,
+        machine=request.machine,
         on_files=on_files,
     )
     # Words and rows; the numbers, which take as long again, are made when they are first asked for.

@@ -96,6 +96,8 @@ class ImportOptions(TypedDict, total=False):
     """Whether the figures of sources that have not changed are wanted, too; they are unless this is False."""
     jobs: int
     """How many processes read at the same time; one unless this says more."""
+    machine: str
+    """Where the sessions ran, where that is known."""
     on_files: Callable[[int], None] | None
     """Is told how many files there are."""
 
@@ -103,6 +105,7 @@ class ImportOptions(TypedDict, total=False):
 IMPORTING = {
     **dict.fromkeys(("verify", "dry_run", "details"), PLAIN["bool"]),
     "jobs": PLAIN["int"],
+    "machine": TEXT,
     "on_files": _FUNCTION,
 }
 """The keywords of `ImportOptions`."""

@@ -54,6 +54,7 @@ class Importer:
         now: clock.Clock = clock.now,
         verify: bool = False,
         principal: str = "",
+        machine: str = "",
         dry_run: bool = False,
         details: bool = True,
         settle_tails: Callable[[FileStamp], bool] = lambda stamp: True,
@@ -69,7 +70,7 @@ class Importer:
         self._details = details  # whether the result of an unchanged source tells how much there is of it
         self._not_claimed: dict[str, FileStamp] = {}
         self._failures = memory.FailureMemory(store, self.runtimes, dry_run=dry_run)
-        self._keeper = PartKeeper(store, now=now, principal=principal, settle_tails=settle_tails, verify=verify)
+        self._keeper = PartKeeper(store, now=now, by=(principal, machine), settle_tails=settle_tails, verify=verify)
         self._read = read or (lambda path, since: read_source(path, tuple(self.runtimes.values()), since, self.now))
         self._jobs = jobs
         self._pool: WorkerPool | None = None
@@ -80,11 +81,10 @@ class Importer:
         for row in self.rows.values():
             self._note(row)
         self._pending: list[tuple[SourceImport, Part]] = []
-        self._pending_size = 0
         self._done: list[ImportResult] = []
         self._held: list[ImportResult] = []  # told at the end of a run
         self._again: list[Path] = []
-        self._landed = False  # whether anything was kept in this run
+        self._pending_size, self._landed = 0, False  # `_landed`: whether anything was kept in this run
 
     @functools.cached_property
     def _beginnings(self) -> memory.Beginnings:

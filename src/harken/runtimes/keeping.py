@@ -163,12 +163,12 @@ class PartKeeper:
         store: Store,
         *,
         now: clock.Clock,
-        principal: str,
+        by: tuple[str, str],
         settle_tails: Callable[[FileStamp], bool],
         verify: bool,
     ) -> None:
-        self._store, self._now = store, now
-        self._principal, self._verify = principal, verify
+        self._store, self._now, self._verify = store, now, verify
+        self._principal, self._machine = by
         self._settle_tails = settle_tails
         """Whether what follows the last cut is kept already; `watch` waits until a file has been quiet."""
         # With every file of a session the chains of its others are asked for; what is behind a commit never changes.
@@ -331,6 +331,7 @@ class PartKeeper:
             time=0,
             template=runtime.keeper,
             principal=self._principal or f"{runtime.keeper}:{owner}{agent}",
+            machine=self._machine,
             session_id=named,
             spawned_from=item.now.spawned_from,
             forked_from=item.now.forked_from,

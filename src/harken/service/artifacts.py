@@ -134,8 +134,9 @@ class ArtifactRoutes:
         return folder / f"{store}-uploads" / whose / name
 
     def _import(self, path: Path, visitor: Visitor) -> Iterator[Any]:
+        asked = ImportRequest(paths=(str(path),), principal=visitor.principal, machine=visitor.machine)
         try:
-            yield from import_sessions(self._repo, ImportRequest(paths=(str(path),), principal=visitor.principal))
+            yield from import_sessions(self._repo, asked)
         finally:
             self._forget(path)
 
