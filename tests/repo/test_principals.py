@@ -12,7 +12,9 @@ import harken
 from harken.errors import Conflict
 from harken.events import System
 from harken.repo import Repo, principals
+from harken.repo.principal_figures import PrincipalFigures
 from support.contexts import memory_repo
+from support.sessions import conversation
 
 
 def test_it_is_written_down_as_the_format_says() -> None:
@@ -70,6 +72,30 @@ def test_who_writes_at_the_same_time_loses_nothing(tmp_path: Path) -> None:
         assert 20 == len(repo.history(repo.get_key("me", "shared").commit))
         assert [b"4"] * 4 == [_bytes(repo, f"own-{number}") for number in range(4)]
         assert repo.fsck(read_data=True).ok
+
+
+def test_what_a_grown_file_has_said_counts_once(tmp_path: Path) -> None:
+    """Each time it grows, its last commit gives way to one that says it again, and more."""
+    file, session = tmp_path / "aaa.jsonl", conversation("aaa")
+    with harken.open(tmp_path / "grown.db") as grown, harken.open(tmp_path / "whole.db") as whole:
+        for turn in range(4):
+            session.side({"type": "mode", "mode": f"m{turn}"})
+            file.write_bytes(session.data)
+            list(grown.import_sessions([file], principal="me"))
+            counted = grown.principal_metrics("me").total
+        list(whole.import_sessions([file], principal="me"))
+
+        assert whole.principal_metrics("me").total == counted
+        assert counted == _told_anew(tmp_path / "grown.db")
+
+        file.write_bytes(session.data[: session.data.rindex(b"\n", 0, -1) + 1])  # an older tail comes back
+        list(grown.import_sessions([file], principal="me"))
+        assert grown.principal_metrics("me").total == _told_anew(tmp_path / "grown.db")
+
+
+def _told_anew(store: Path) -> PrincipalFigures:
+    with harken.open(store) as repo:
+        return repo.principal_metrics("me").total
 
 
 def _bytes(repo: Repo, key: str) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import ids
-from harken.context.chains import readable_sessions
+from harken.context.chains import SUPERSEDED_BY, is_superseded, readable_sessions
 from harken.errors import HarkenError
 from harken.store import Commit, Store
 
@@ -68,11 +68,11 @@ class CommitSums:
         self.commits = self.messages = self.tokens = 0
         self.approximate = False
 
-    def add(self, commit: Commit) -> None:
-        self.commits += 1
+    def add(self, commit: Commit, times: int = 1) -> None:
+        self.commits += times
         if commit.commit_type == "delta":  # the others say again what was said
-            self.messages += commit.message_count or 0
-            self.tokens += commit.token_count or 0
+            self.messages += times * (commit.message_count or 0)
+            self.tokens += times * (commit.token_count or 0)
             self.approximate = self.approximate or commit.approximate
 
 
@@ -83,14 +83,19 @@ class PrincipalCounts:
         self._lock = threading.Lock()
         self._epoch, self._at = "", 0
         self._sums: dict[str, dict[str, CommitSums]] = {}
+        self._gone: set[str] = set()
+        """Tails that a grown file has superseded: what they say, the new ones say again."""
 
     def follow(self, store: Store) -> None:
         """Read what came since the last time; everything, the first time."""
         with self._lock:
             if store.epoch != self._epoch:
-                self._epoch, self._at, self._sums = store.epoch, 0, {}
+                self._epoch, self._at, self._sums, self._gone = store.epoch, 0, {}, set()
             while changes := store.since(self._at, STEP):
-                self._add(_read(store, [one.subject for one in changes if one.kind == "commit" and one.subject]))
+                for commit in _read(store, [one.subject for one in changes if one.kind == "commit" and one.subject]):
+                    self._add(commit)
+                told = {one.subject for one in changes if one.kind == "annotation" and one.detail == SUPERSEDED_BY}
+                self._look_again(store, sorted(told))
                 self._at = changes[-1].number
 
     def of(self, principal: str) -> dict[str, list[CommitSums]]:
@@ -100,12 +105,20 @@ class PrincipalCounts:
             for name, sums in self._sums.items():
                 if name and principal in ("", name):
                     for session, one in sums.items():
-                        found.setdefault(session, []).append(one)
+                        if one.commits:
+                            found.setdefault(session, []).append(one)
         return found
 
-    def _add(self, commits: Iterable[Commit]) -> None:
-        for commit in commits:
-            self._sums.setdefault(commit.principal, {}).setdefault(commit.session_id, CommitSums()).add(commit)
+    def _add(self, commit: Commit, times: int = 1) -> None:
+        self._sums.setdefault(commit.principal, {}).setdefault(commit.session_id, CommitSums()).add(commit, times)
+
+    def _look_again(self, store: Store, names: list[str]) -> None:
+        """Count out what has given way to something newer, and in again what came back."""
+        notes = store.annotations_of(names) if names else {}
+        gone = {name for name in names if is_superseded(notes.get(name, ()))}
+        for commit in _read(store, [name for name in names if (name in gone) != (name in self._gone)]):
+            self._add(commit, -1 if commit.id in gone else 1)
+        self._gone = (self._gone - set(names)) | gone
 
 
 def _read(store: Store, names: list[str]) -> list[Commit]:
