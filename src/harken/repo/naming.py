@@ -9,6 +9,8 @@ from harken.context.summary import WRITTEN
 from harken.errors import BadRequest
 from harken.store import Move, Name, Store
 
+OWN_REMARKS, is_kept = names.OWN_REMARKS, names.is_kept
+
 
 class Naming:
     """A store whose commits are named and spoken of."""

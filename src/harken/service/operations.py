@@ -16,8 +16,8 @@ import msgspec
 from harken.api import OPERATIONS, operation
 from harken.api.base import ApiRequest
 from harken.api.reference import OperationReference, reference_of
-from harken.context.names import OWN_REMARKS, is_kept
 from harken.errors import BadRequest, NotAllowed
+from harken.repo.naming import OWN_REMARKS, is_kept
 
 READ, WRITE, ADMIN = "context/read", "context/write", "admin"
 GRANTS = (READ, WRITE, ADMIN)
