@@ -117,3 +117,20 @@ def test_every_agent_that_another_made_in_a_real_session_has_an_arrow(tmp_path: 
 
     threads = {one["tid"] for one in found if one["name"] == "thread_name" and "(" not in one["args"]["name"]}
     assert threads - {1} == {one["tid"] for one in found if one["ph"] == "f"}
+
+
+def test_the_thread_of_a_sub_agent_without_a_name_is_called_as_the_call_that_made_it_says() -> None:
+    errand = ToolCall(id="c", name="Task", input=b'{"description": "Review the speed", "prompt": "Look."}')
+    made = AgentCreated(agent_id="a1", name="a1", parent="main", cause="m1")
+
+    found = told([at(1, errand), at(2, made.replace(cause="m1")), at(3, Prompt(agent_id="a1", content="Look."))])
+
+    assert "Review the speed" == [one["args"]["name"] for one in found if one["name"] == "thread_name"][-1]
+
+
+def test_the_thread_of_a_sub_agent_of_which_nobody_knows_the_call_is_called_by_its_first_words() -> None:
+    made = AgentCreated(agent_id="a1", name="a1", parent="main")
+
+    found = told([at(1, made), at(2, Prompt(agent_id="a1", content="Look for slow\ncode."))])
+
+    assert "Look for slow code." == [one["args"]["name"] for one in found if one["name"] == "thread_name"][-1]

@@ -14,7 +14,7 @@ import msgspec
 from harken.analytics import lanes as drawing
 from harken.analytics.lanes import Lane
 from harken.analytics.prices import PriceList, micros
-from harken.context import agent_name
+from harken.context import agent_name, errand_title
 from harken.errors import BadRequest
 from harken.index import StoreIndex
 from harken.index.moments import IndexedMoment, ToldPlace, foldings, lane_steps, moments, told_places
@@ -63,7 +63,8 @@ class LaneAnswer(ApiAnswer, frozen=True, kw_only=True):
     name: str
     """What to call it."""
     title: str
-    """What its chain is called, or its first words; empty where nobody knows."""
+    """What it is called; where it has no name, what the call that made it says in a few words, or what its chain is
+    called, or its first words; empty where nobody knows."""
     session: str
     """The session of its own; that of the lanes where it has none."""
     parent: str | None
@@ -282,11 +283,13 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         and (about.until is None or (time is not None and time <= about.until))
     ]
     small = drawing.reduced(lane, begin, end, most)
-    name = drawn.names.get(agent) or (agent_name(chain) if own or not agent else agent)
+    told = drawn.names.get(agent, "")
+    name = told or (agent_name(chain) if own or not agent else agent)
+    title = errand_title(chain.title, asked.what if asked is not None else "")
     return LaneAnswer(
         agent=agent or agent_name(row),
         name=name,
-        title=chain.title,
+        title=told if own and told not in ("", agent) else title,
         session=chain.session,
         parent=_parent(made_by, about) if own else None,
         model=drawn.models.get(agent, ""),

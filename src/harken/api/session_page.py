@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from harken.context import agent_name, project_of
+from harken.context import agent_name, errand_title, project_of
 from harken.context.names import Continued, begun_elsewhere
 from harken.errors import HarkenError
 from harken.events import AgentCreated, Tokens
@@ -71,7 +71,7 @@ class PageAgent(ApiAnswer, frozen=True, kw_only=True):
     id: str
     """Its id, the same in every view."""
     name: str
-    """What it is called."""
+    """What it is called; where it has no name, what the call that made it says in a few words, or its first words."""
     session: str | None
     """Its own session in the store."""
     calls: int | None
@@ -269,6 +269,7 @@ def _agents(
     if transcripts.tells_agents(opened):
         return _agents_of_log(repo, opened, below)
     by_session = {each.session: each for each in (row, *below)}
+    errands = transcripts.errands(below)
     found = [
         PageAgent(
             id=agent_name(row), name=agent_name(row), session=row.session, calls=calls.get(row.session), parent=None,
@@ -280,7 +281,7 @@ def _agents(
         found.append(
             PageAgent(
                 id=agent_name(each),
-                name=each.title or agent_name(each),
+                name=errand_title(each.title, errands.get(each.session, "")) or agent_name(each),
                 session=each.session,
                 calls=calls.get(each.session),
                 parent=agent_name(above),

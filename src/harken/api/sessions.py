@@ -337,7 +337,8 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
     name: str
     """What it is called; empty where it has no name."""
     title: str
-    """What its chain is called, or its first words; empty where nobody knows."""
+    """What its chain is called; of one without a name what the call that made it says in a few words, or its first
+    words; empty where nobody knows."""
     session: str | None
     """The name of its chain in the store."""
     tip: str | None

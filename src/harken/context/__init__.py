@@ -9,10 +9,10 @@ from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
-from .lineage import agent_name, agents_below, below, lineage, names_agents
+from .lineage import agent_name, agents_below, below, errand_title, lineage, names_agents
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
-from .session_events import iter_session, maker_name, session_bytes, session_events
+from .session_events import iter_session, maker_name, session_bytes, session_events, spawning_call
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .spawned import commit_at
@@ -41,6 +41,7 @@ __all__ = [
     "count",
     "diff",
     "empty",
+    "errand_title",
     "file_records",
     "find",
     "find_remembered",
@@ -61,5 +62,6 @@ __all__ = [
     "session_records",
     "show",
     "snapshot",
+    "spawning_call",
     "whole_principal",
 ]

@@ -87,3 +87,9 @@ def agent_name(row: SessionRow) -> str:
     """What a row's agent is called, in every list and view: its own name, the id of a sub-agent that has none, or the
     runtime's for the session's main agent (where no runtime is known, the session's)."""
     return row.agent or (row.session if row.parent else row.runtime) or row.session
+
+
+def errand_title(title: str, errand: str) -> str:
+    """What a sub-agent's work is called where it has no name: as the call that made it says in a few words, else as
+    its chain is called. Of a call that only begins as the chain does the chain says more."""
+    return title if not errand or title.startswith(errand.removesuffix("…")) else errand

@@ -75,7 +75,7 @@ def iter_session(
             streams[each.session] = _Stream(told, hold)
     below = [each for each in below if each.session in streams]
     if earlier:
-        calls = {each.session: _call_id(store, each) for each in below}
+        calls = {each.session: spawning_call(store, each) for each in below}
         streams = _until(end.time, streams, calls, hold)
         below = [each for each in below if each.session in streams]
     for event in _in_time(_stories(store, row, below, streams)):
@@ -117,8 +117,8 @@ def _stories(
 ) -> list[Iterator[Event]]:
     """What each agent tells, linked to what the others say."""
     family = {each.session: each for each in (row, *below)}
-    calls = _Calls(family, streams, {_call_id(store, each) for each in below})
-    made_by = {each.session: calls.making.get(_call_id(store, each)) for each in below}
+    calls = _Calls(family, streams, {spawning_call(store, each) for each in below})
+    made_by = {each.session: calls.making.get(spawning_call(store, each)) for each in below}
     made: dict[str, list[_SubAgent]] = {}
     for each in below:
         above, call = made_by[each.session] or ("", None)
@@ -242,7 +242,8 @@ def _placed(events: Iterable[Event], session: str) -> Iterator[Event]:
         yield event
 
 
-def _call_id(store: Store, row: SessionRow) -> str:
+def spawning_call(store: Store, row: SessionRow) -> str:
+    """The call that made a sub-agent; empty where its chain does not say."""
     spawned = store.chain(row.tip)[-1].spawned_from or {}
     return str(spawned.get("call_id", ""))
 

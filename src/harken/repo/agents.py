@@ -9,13 +9,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import ids
-from harken.context import agent_name, agents_below, get_session, maker_name, names_agents
+from harken.context import (
+    agent_name,
+    agents_below,
+    errand_title,
+    get_session,
+    maker_name,
+    names_agents,
+    spawning_call,
+)
 from harken.context.chains import readable_sessions
+from harken.events import ToolCall
+from harken.events.tools import tool_and_deed
 from harken.store import SessionRow, Store
 
 from .looking import in_store_of_its_own, view_of
 
 if TYPE_CHECKING:
+    from harken.views import SessionViewer
     from harken.views.agents import AgentRow
 
 NO_CHAIN = SessionRow(session="", runtime="")
@@ -29,7 +40,7 @@ class SessionAgent(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     """What it is called, where it has a name."""
     title: str = ""
-    """What its chain is called, or its first words."""
+    """What its chain is called; of one without a name what the call that made it says, or its first words."""
     session: str = ""
     """The name of its chain in the store; empty where it has none."""
     tip: str = ""
@@ -49,10 +60,12 @@ def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     found = {each.session: each for each in (row, *agents_below(store, row))}
     # Counted from what they said, as every view does: an agent without a chain has no row, and its records
     # may stand in the file of another.
-    tree = view_of(store, row.session).agent_tree() if row.stand else []
+    view = view_of(store, row.session) if row.stand else None
+    tree = view.agent_tree() if view is not None else []
     if row.stand and names_agents(store.get_commit(row.stand).format):
         return _told_by(tree, list(found.values()))
-    names = {agent_name(each): each for each in reversed(found.values())}
+    titled = _titled(store, view, list(found.values())) if view is not None else []
+    names = {agent_name(each): each for each in reversed(titled)}
     told = [_session_agent(agent, names.get(agent["agent_id"], NO_CHAIN)) for agent in tree]
     if not row.parent:
         return told
@@ -60,6 +73,31 @@ def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
         msgspec.structs.replace(each, parent=maker_name(store, row, found)) if each.session == row.session else each
         for each in told
     ]
+
+
+def _titled(store: Store, view: SessionViewer, rows: list[SessionRow]) -> list[SessionRow]:
+    """The rows, those of sub-agents called as the calls that made them say."""
+    calls = {each.session: spawning_call(store, each) for each in rows if each.parent}
+    wanted = set(calls.values()) - {""}
+    said: dict[tuple[str, str], str] = {}
+    for record in view.index.records if wanted else ():
+        for event in record:
+            if isinstance(event, ToolCall) and event.id in wanted:
+                errand = tool_and_deed(event)[1]
+                said.setdefault((event.agent_id, event.id), errand)
+                said.setdefault(("", event.id), errand)
+    names = {each.session: agent_name(each) for each in rows}
+    return [
+        msgspec.structs.replace(each, title=errand_title(each.title, _first(said, names.get(each.parent, ""), call)))
+        if (call := calls.get(each.session))
+        else each
+        for each in rows
+    ]
+
+
+def _first(said: dict[tuple[str, str], str], maker: str, call: str) -> str:
+    """What a call says: programs number their calls anew in each session, so its maker's is looked for first."""
+    return said.get((maker, call)) or said.get(("", call), "")
 
 
 def _told_by(tree: list[AgentRow], rows: list[SessionRow]) -> list[SessionAgent]:

@@ -272,6 +272,29 @@ class Transcripts:
                 found.setdefault(call, each.session)
         return found
 
+    def errands(self, family: Sequence[SessionRow]) -> dict[str, str]:
+        """Of sub-agents, by their sessions, what the calls that made them say in a few words; of those whose call the
+        index has not seen nothing."""
+        made = {each.session: (each.parent, call) for each in family if each.parent and (call := self.call_of(each))}
+        if not made:
+            return {}
+        within = sorted({each.session for each in family} | {parent for parent, _ in made.values()})
+        calls = sorted({call for _, call in made.values()})
+        sql = f"""
+            SELECT s.session, c.call_id, c.what FROM calls c JOIN sessions s ON s.n = c.session
+            WHERE s.session IN ({", ".join("?" * len(within))}) AND c.call_id IN ({", ".join("?" * len(calls))})
+        """
+        try:
+            rows = self._index().query(sql, [*within, *calls])
+        except (HarkenError, OSError, sqlite3.Error):
+            return {}
+        by_call: dict[str, dict[str, str]] = {}
+        for session, call, what in rows:
+            by_call.setdefault(call, {}).setdefault(session, what)
+        # Programs number their calls anew in each session: the one above is asked first.
+        found = {session: (by_call.get(call, {}), parent) for session, (parent, call) in made.items()}
+        return {one: said.get(parent) or next(iter(said.values()), "") for one, (said, parent) in found.items()}
+
     def children(self, row: SessionRow) -> list[SessionRow]:
         """The sub-agents of a session, and theirs."""
         from harken.context.lineage import below

@@ -16,10 +16,11 @@ from harken.analytics.steps import is_compaction
 from harken.events import AgentCreated, Error, Event, Metric, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.base import excerpt
 from harken.events.tool_kinds import tool_kind
-from harken.events.tools import doing
+from harken.events.tools import doing, tool_and_deed
 
 PROCESS = 1
 WIDTH = 200
+MOST_OF_NAME = 80
 MOST_OPEN = 100_000
 """Calls without a result that are waited for; from then on the oldest is told as it is. As many are known as what made
 an agent."""
@@ -62,12 +63,15 @@ class ChromeTrace:
         self._threads: dict[str, list[TraceThread]] = {}
         """Of each agent its own, and those for what went on at the same time."""
         self._names: dict[str, str] = {}
+        self._unnamed: set[str] = set()
+        """Agents that nobody gave a name: what they were asked for stands in its place."""
         self._count = 0
         self._last: dict[str, int] = {}
         """When each agent last did or was told something."""
         self._open: dict[tuple[str, str], tuple[ToolCall, int]] = {}
-        self._asked: dict[str, tuple[str, int]] = {}
-        """Who made the calls of a record, and when: an agent is made by a record, and perhaps behind its results."""
+        self._asked: dict[str, tuple[str, int, str]] = {}
+        """Who made the calls of a record, when, and what for, where it is one call: an agent is made by a record, and
+        perhaps behind its results."""
         self._newest = 0
 
     def add(self, event: Event) -> Iterator[dict[str, Any]]:
@@ -107,21 +111,38 @@ class ChromeTrace:
         if agent not in self._threads:
             if not self._threads:
                 yield self._about("process_name", 0, name=self._title())
-            self._names[agent] = (event.name if isinstance(event, AgentCreated) else "") or agent or "agent"
+            self._names[agent] = self._called(event) or agent or "agent"
             self._threads[agent] = []
             yield from self._further(agent)
-        elif isinstance(event, AgentCreated) and event.name:
-            self._names[agent] = event.name
-            for place in range(len(self._threads[agent])):
-                yield self._named(agent, place)
+        elif isinstance(event, AgentCreated) and (name := self._called(event)):
+            yield from self._renamed(agent, name)
+        elif agent in self._unnamed and isinstance(event, Prompt) and event.content.strip():
+            self._unnamed.remove(agent)
+            yield from self._renamed(agent, excerpt(event.content, MOST_OF_NAME))
         if isinstance(event, AgentCreated) and event.time is not None:
             for cause in event.causes():
                 yield from self._arrow(cause, event, event.time)
 
+    def _called(self, event: Event) -> str:
+        """What an agent is called that is made here: by its name, else as the one call that asked for it says."""
+        if not isinstance(event, AgentCreated):
+            return ""
+        if event.name != event.agent_id or not event.parent:
+            return event.name
+        found = next((self._asked[cause][2] for cause in event.causes() if cause in self._asked), "")
+        if not found:
+            self._unnamed.add(event.agent_id)
+        return found or event.name
+
+    def _renamed(self, agent: str, name: str) -> Iterator[dict[str, Any]]:
+        self._names[agent] = name
+        for place in range(len(self._threads[agent])):
+            yield self._named(agent, place)
+
     def _arrow(self, record: str, made: AgentCreated, time: int) -> Iterator[dict[str, Any]]:
         if (found := self._asked.get(record)) is None:
             return
-        agent, asked = found
+        agent, asked, _ = found
         arrow = {"name": "made", "cat": "agent", "id": zlib.crc32(f"{record} {made.agent_id}".encode())}
         yield {**arrow, "ph": "s", **self._place(agent, min(asked, time))}
         yield {**arrow, "ph": "f", "bp": "e", **self._place(made.agent_id, time)}
@@ -152,7 +173,8 @@ class ChromeTrace:
             yield from self._slice(oldest, began, began, unanswered=True)
         if len(self._asked) >= MOST_OPEN:
             del self._asked[next(iter(self._asked))]
-        self._asked[call.message_id] = (call.agent_id, time)
+        errand = "" if call.message_id in self._asked else excerpt(tool_and_deed(call)[1], MOST_OF_NAME)
+        self._asked[call.message_id] = (call.agent_id, time, errand)
         self._open[call.agent_id, call.id] = (call, time)
 
     def _result(self, result: ToolResult, time: int) -> Iterator[dict[str, Any]]:
