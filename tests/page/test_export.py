@@ -77,6 +77,21 @@ def test_its_views_open_by_keys_and_by_address(disk: FromDisk) -> None:
     disk.requests = disk.requests[:1]  # it was opened again
 
 
+def test_it_says_who_is_an_agent_and_who_a_hook_as_the_page_does(
+    browser: Browser, store: Path, visit: Visit, sessions: dict[str, str], tmp_path: Path
+) -> None:
+    page = visit.open(f"/s/{sessions['redaction']}?v=agents")
+    page.locator(".agents-sum").wait_for()
+    expect(page.locator(".agents-sum")).to_contain_text("hook")
+    with harken.open(store) as repo:
+        found = FromDisk(browser, write(repo, sessions["redaction"], tmp_path / "redaction.html"))
+    found.page.keyboard.press("5")
+    expect(found.page.locator(".agents-sum")).to_have_text(page.locator(".agents-sum").inner_text())
+    told = [card.inner_text() for card in page.locator(".agent-title").all()]
+    assert told == [card.inner_text() for card in found.page.locator(".agent-title").all()]
+    found.close()
+
+
 def test_words_are_found_in_it(disk: FromDisk) -> None:
     page = disk.page
     expect(page.locator(".rows .list-row").first).to_be_visible()

@@ -11,7 +11,7 @@ import contextlib
 import html
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from .flow_page import MOST_ROWS as MOST_FLOW_ROWS
 from .flow_page import FlowPageRequest, flow_levels, flow_page
 from .lanes import MOST_SEGMENTS, LanesRequest, lanes
 from .session_page import SessionPageRequest, session_page
+from .sessions import AgentsRequest, agents
 from .transcript import WHOLE, RowShower, TranscriptOutlineRequest, TranscriptRow, transcript_outline
 
 ROWS_AT_ONCE = 50
@@ -176,10 +177,17 @@ class ViewerExport:
             if len(page["agents"]) > 1 or len(opened.layout) <= LONG:
                 try:
                     answers["flow"] = self._flow(name)
+                    if len(page["agents"]) > 1:
+                        answers["agents"] = self._agents(name, kept)
                 except HarkenError:  # one sub-agent that cannot be read is enough; its rows say why
                     self.left_out["flow"] += 1
         masked: dict[str, Any] = self._masks.answer(answers)
         return masked
+
+    def _agents(self, name: str, kept: Collection[str]) -> list[dict[str, Any]]:
+        """Who took part, and what each is; the transcripts of some may not be in the file."""
+        told = [msgspec.to_builtins(each) for each in agents(self._repo, AgentsRequest(session=name))]
+        return [each | {"session": each["session"] if each["session"] in kept else None} for each in told]
 
     def _flow(self, name: str) -> dict[str, Any]:
         """Every row of the flow once, and what each level of it has in its head."""

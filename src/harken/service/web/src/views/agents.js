@@ -10,6 +10,7 @@ import { Loading, Problem, State, useAnswer } from "../states.js";
 import { clock, count, duration, few, modelName, money, plural, shown } from "../words.js";
 import { orderOf } from "./agent_order.js";
 
+const LAST = 6; // rows at the end of a transcript in which the last words of an agent are looked for
 const LARGE = 20_000; // rows from which on the cards do not wait for what is counted record by record
 
 const ROLES = { root: "began the session", child: "sub-agent", hook: "hook", outside: "outside" };
@@ -33,7 +34,7 @@ function treeOf(page, listed, lanes) {
   for (const agent of page.agents || []) found.set(agent.id, { id: agent.id, name: agent.name, session: agent.session, calls: agent.calls, parent: agent.parent, call: agent.call_id });
   for (const agent of listed) {
     const before = found.get(agent.agent) || { id: agent.agent, call: null, calls: null };
-    const name = agent.title && agent.title !== agent.agent && agent.parent !== null ? agent.title : agent.name || before.name;
+    const name = agent.name || (agent.parent !== null && agent.title) || before.name;
     found.set(agent.agent, { ...before, name, session: agent.session || before.session, parent: agent.parent ?? before.parent, role: agent.role, model: agent.language_model, messages: agent.messages, ended: agent.terminated });
   }
   for (const lane of lanes) {
@@ -95,13 +96,14 @@ function Card({ card, n, page, order, parent, chosen }) {
   const [outline] = useAnswer("transcript_outline", { session: own || page.session }, { key: own || page.session, skip: !own && Boolean(card.parent) });
   const [head] = useAnswer("session_page", { session: own }, { key: own, skip: !own });
   const told = call?.call ? toldBy(call.call, card) : firstWords(first, ["prompt", "instructions", "injected"]);
-  const back = call?.call ? call.call.result : "";
+  const back = call?.call && !wentOn(lane) ? call.call.result : "";
   const tokens = (own ? head : page)?.figures?.tokens;
   const read = tokens && tokens.input !== null ? (tokens.input || 0) + (tokens.cache_read || 0) + (tokens.cache_write || 0) : null;
-  const took = lane?.told && lane?.returned ? (lane.returned[0] - lane.told[0]) / 1e6 : lane?.segments.length ? (lane.segments.at(-1)[1] - lane.segments[0][0]) / 1e6 : null;
+  const [last] = useAnswer("transcript", { session: own, start: Math.max(0, (head?.rows || 0) - LAST), count: LAST }, { key: own + (head?.rows || 0), skip: !own || !head || !wentOn(lane) });
+  const took = timeOf(lane);
+  const said = lastWords(last) || (call?.call && wentOn(lane) && last ? call.call.result : "");
   const link = sessionAddress(own || page.session);
-  const brief = call?.call?.input?.description;
-  const name = (card.parent !== null && typeof brief === "string" && brief.trim()) || card.name || card.id;
+  const name = card.name || card.id;
   const facts = [
     card.model && !card.model.startsWith("<") ? ["Model", shown(card.model.includes(":") ? card.model.split(":")[0] : modelName(card.model))] : null,
     ["Calls", html`${count(lane?.calls ?? card.calls ?? 0)}${lane?.failed ? html` <span class="alert">${count(lane.failed)} failed</span>` : ""}`],
@@ -117,8 +119,9 @@ function Card({ card, n, page, order, parent, chosen }) {
         <span class="grow"></span>${outline?.strip ? html`<span class="agent-strip"><${Strip} letters=${outline.strip.slice(-160)} width=${160} /></span>` : null}
         <a class="button" id=${"agent-link-" + n} href=${link}>Transcript</a></header>
       <dl class="agent-facts">${facts.map(([word, value]) => html`<div><dt>${word}</dt><dd>${value}</dd></div>`)}</dl>
-      ${told || back ? html`<div class="agent-words">
+      ${told || back || said ? html`<div class="agent-words">
         ${told ? html`<${Words} title="Was told" icon="right" text=${told} />` : null}
+        ${said ? html`<${Words} title="Said last" icon="up" text=${said} />` : null}
         ${back ? html`<${Words} title=${call.call.failed ? "Failed with" : "Gave back"} icon="up" text=${back} failed=${call.call.failed} />` : asked && call?.call && !call.call.answered ? html`<p class="dim sm">Nothing has come back yet.</p>` : null}
       </div>` : null}
       <p class="agent-links">${asked ? html`<a class="link" href=${sessionAddress(above, { record: asked[2] ? `${asked[1]}.${asked[2]}` : asked[1] })}>where it was asked for</a>` : null}<a class="link" href=${sessionAddress(page.session, { view: "lanes", agent: lane ? lane.agent : card.id })}>its lane</a>${(page.agents || []).length > 1 && card.role !== "hook" ? html`<a class="link" href=${sessionAddress(page.session, { view: "flow", agent: card.id })}>what it knew</a>` : null}</p>
@@ -133,6 +136,18 @@ function toldBy(call, card) {
   return call.what || card.name;
 }
 
+/** Whether an agent was at work after its call had its result: it was launched in the background, or called again. What
+ * that result says is not all that it gave back. */
+const wentOn = (lane) => Boolean(lane?.returned && lane.segments.length && lane.segments.at(-1)[1] > lane.returned[0]);
+
+/** Seconds from when an agent was told until it was done, its pauses included. */
+function timeOf(lane) {
+  const began = lane?.told?.[0] ?? lane?.segments[0]?.[0];
+  const ends = [lane?.returned?.[0], lane?.segments.at(-1)?.[1]].filter((time) => time !== undefined);
+  return began === undefined || !ends.length ? null : (Math.max(...ends) - began) / 1e6;
+}
+
+const lastWords = (answer) => answer?.rows.findLast((row) => row.kind === "answer" && row.text)?.text || "";
 const firstWords = (answer, kinds) => answer?.rows.find((row) => kinds.includes(row.kind) && row.text)?.text || "";
 
 const Words = ({ title, icon, text, failed }) => html`<details class=${names("agent-said", { failed })}>

@@ -8,7 +8,8 @@ import { AgentMark, Icon } from "../marks.js";
 import { ask } from "../server.js";
 import { Loading, Problem, State, useAnswer, useLast } from "../states.js";
 import { clock, count, modelName, plural, shown } from "../words.js";
-import { Moment, momentAt } from "./flow_moment.js";
+import { Chooser } from "./chooser.js";
+import { Moment, momentAt, momentBeside } from "./flow_moment.js";
 import { FlowPanel } from "./flow_panel.js";
 import { layOut, nobody, peopleOf, roomFor } from "./flow_people.js";
 import { FlowHead, FlowRow } from "./flow_rows.js";
@@ -105,7 +106,7 @@ function Table({ page, head, tools, width, version }) {
   const flow = { page, list, head, people, layout, columns, agent, at, moment: micros, known, select, choose, jump, modelOf };
   useFlowKeys({ flow, head: shownHead || head, columns, selected, view, jump, select, choose, setMoment });
   if (!shownHead) return html`<${Loading} what="rows" />`;
-  const chooser = html`<${Chooser} head=${head} people=${people} columns=${columns} setColumns=${setColumns} />`;
+  const chooser = html`<${Columns} head=${head} people=${people} columns=${columns} setColumns=${setColumns} />`;
   return html`<div class=${"flow" + (narrow ? " narrow" : "")}>
     <div class="flow-tools">
       ${agent ? html`<button class="button flow-asked" title="Ask of all again" onClick=${() => setParams({ a: null, t: null }, { replace: true })}>What did <${AgentMark} name=${people.get(agent).name} order=${people.get(agent).order} /> <b class="cut">${shown(people.get(agent).name)}</b> know${at ? html` at <b>${clock(at, true)}</b>` : "?"}<${Icon} name="close" /></button>` : null}
@@ -180,8 +181,8 @@ function useFlowKeys({ flow, head, columns, selected, view, jump, select, choose
     choose(ids[Math.max(0, Math.min(ids.length - 1, at < 0 ? (by > 0 ? 0 : ids.length - 1) : at + by))]);
   };
   const moment = (by) => {
-    const next = Math.max(0, Math.min(head.moments.length - 1, momentAt(head.moments, flow.moment) + by));
     if (!head.moments.length) return false;
+    const next = momentBeside(head.moments, momentAt(head.moments, flow.moment), by);
     setMoment(next === head.moments.length - 1 ? null : head.moments[next][0]);
     flow.list.current?.scrollTo(head.moments[next][1], { onlyIfHidden: true });
     return true;
@@ -205,17 +206,16 @@ function useFlowKeys({ flow, head, columns, selected, view, jump, select, choose
 }
 
 /** Agents to add and to remove. */
-function Chooser({ head, people, columns, setColumns }) {
+function Columns({ head, people, columns, setColumns }) {
   const shownIds = new Set(columns.map((column) => column.agent));
   const toggle = (id) => {
     const next = head.columns.map((column) => column.agent).filter((one) => (one === id ? !shownIds.has(one) : shownIds.has(one)));
     setColumns(next.length === head.columns.length ? null : next);
   };
-  return html`<details class="chooser"><summary class="link-like" title="Add or remove agents">+ agent</summary>
-    <div class="chooser-list" role="group" aria-label="Columns">
+  return html`<${Chooser} label="Columns" summary=${html`<summary class="link-like" title="Add or remove agents">+ agent</summary>`}>
       <button class="link sm" onClick=${() => setColumns(null)}>As many as fit</button>
       ${head.columns.map((column) => html`<label><input type="checkbox" checked=${shownIds.has(column.agent)} disabled=${shownIds.has(column.agent) && columns.length < 2} onChange=${() => toggle(column.agent)} /><${AgentMark} name=${people.get(column.agent).name} order=${people.get(column.agent).order} you=${!column.agent} /><span class="cut">${shown((people.get(column.agent) || nobody(column.agent)).name)}</span></label>`)}
-    </div></details>`;
+    <//>`;
 }
 
 const Legend = () => html`<footer class="flow-legend" aria-label="What the lines mean">

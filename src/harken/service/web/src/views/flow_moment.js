@@ -13,6 +13,16 @@ export function momentAt(moments, micros) {
   return found;
 }
 
+/** The moment so many steps beside one. What was said at the same instant is one step: it is known together. */
+export function momentBeside(moments, at, by) {
+  const last = moments.length - 1;
+  const now = moments[at]?.[0] ?? -Infinity;
+  let next = Math.max(0, Math.min(last, at + by));
+  if (by < 0) while (next > 0 && moments[next][0] >= now) next -= 1;
+  if (by > 0) while (next < last && (moments[next][0] <= now || moments[next + 1][0] === moments[next][0])) next += 1;
+  return next;
+}
+
 export function Moment({ moments, people, micros, setMoment, first, last }) {
   const track = useRef(null);
   const held = useRef(false);
@@ -28,7 +38,7 @@ export function Moment({ moments, people, micros, setMoment, first, last }) {
     const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -1e9, End: 1e9 }[event.key];
     if (!by) return;
     event.preventDefault();
-    put(Math.max(0, Math.min(whole, at + by)));
+    put(momentBeside(moments, at, by));
   };
   // Where there are more moments than pixels, only those that a hook touched and prompts are drawn one by one.
   const drawn = moments.map((one, n) => [one, n]).filter(([one]) => moments.length <= 160 || one[3] || !one[2]).slice(0, 400);

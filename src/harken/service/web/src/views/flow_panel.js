@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { address, exported, sessionAddress, setParams } from "../address.js";
 import { WordDifference } from "../difference.js";
 import { html, names } from "../html.js";
-import { Icon } from "../marks.js";
+import { Icon, letters } from "../marks.js";
 import { ask, askMany } from "../server.js";
 import { Command, copyLink, useAnswer } from "../states.js";
 import { brief, clock, count, duration, plural, shown } from "../words.js";
@@ -157,7 +157,7 @@ function Knew({ page, flow, known }) {
       <a class="button" href=${sessionAddress(sessionOf(page, flow.agent))}>Its transcript</a></section>`;
 }
 
-const Things = ({ flow, things, right, dim }) => html`<ul class=${names("things", { dim })}>${things.map((one) => html`<li><button onClick=${() => setParams({ e: one.message_id }, { replace: true })}><span class=${"agent-mark " + colourClass(who(flow, one.speaker))} aria-hidden="true">${one.speaker ? [...who(flow, one.speaker).name].slice(0, 2).join("") : "Y"}</span><span class="cut2"><span class="screen-reader">${shown(who(flow, one.speaker).name)}: </span>${shown(one.text.slice(0, 200)) || "…"}</span><span class="dim xs">${right(one)}</span></button></li>`)}</ul>`;
+const Things = ({ flow, things, right, dim }) => html`<ul class=${names("things", { dim })}>${things.map((one) => html`<li><button onClick=${() => setParams({ e: one.message_id }, { replace: true })}><span class=${"agent-mark " + colourClass(who(flow, one.speaker))} aria-hidden="true">${one.speaker ? letters(who(flow, one.speaker).name) : "Y"}</span><span class="cut2"><span class="screen-reader">${shown(who(flow, one.speaker).name)}: </span>${shown(one.text.slice(0, 200)) || "…"}</span><span class="dim xs">${right(one)}</span></button></li>`)}</ul>`;
 
 // -- nothing chosen ---
 

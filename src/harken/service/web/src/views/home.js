@@ -183,8 +183,8 @@ function Week({ told }) {
   </section>`;
 }
 
-/** $75, $0.4: a bar has little room. */
+/** $75, $0.42: a bar has little room. */
 export function roundMoney(micros) {
   const dollars = micros / 1e6;
-  return "$" + (dollars >= 10 ? Math.round(dollars).toLocaleString("en-US") : dollars >= 1 ? dollars.toFixed(1).replace(/\.0$/, "") : dollars.toPrecision(1));
+  return "$" + (dollars >= 10 ? Math.round(dollars).toLocaleString("en-US") : dollars >= 1 ? dollars.toFixed(1).replace(/\.0$/, "") : Number(dollars.toPrecision(2)));
 }

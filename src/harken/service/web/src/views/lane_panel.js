@@ -56,12 +56,13 @@ function Delegation({ part, made }) {
   const below = part.lanes.filter((lane) => lane.parent !== null);
   const failed = part.lanes.reduce((sum, lane) => sum + lane.failed, 0);
   const calls = part.lanes.reduce((sum, lane) => sum + lane.calls, 0);
-  const longest = below.filter((lane) => lane.told && lane.returned).sort((a, b) => b.returned[0] - b.told[0] - (a.returned[0] - a.told[0]))[0];
+  const errand = (lane) => Math.max(lane.returned[0], lane.segments.at(-1)?.[1] ?? 0) - lane.told[0]; // one in the background goes on
+  const longest = below.filter((lane) => lane.told && lane.returned).sort((a, b) => errand(b) - errand(a))[0];
   const all = Math.max(below.length, made);
   return html`<div><h2>${all ? "Delegation" : "In this window"}</h2><dl class="pairs">
     ${all ? html`<dt>Sub-agents</dt><dd>${count(all)}${below.length < all ? `, ${count(below.length)} with a lane` : ""}</dd>` : null}
     ${below.length ? html`<dt>At work at once</dt><dd>up to ${count(part.at_once)}</dd><dt>Saved by working at once</dt><dd>${seconds(part.saved_us)}</dd>` : null}
-    ${longest ? html`<dt>Longest errand</dt><dd class="cut">${shown(laneName(longest))}, ${seconds(longest.returned[0] - longest.told[0])}</dd>` : null}
+    ${longest ? html`<dt>Longest errand</dt><dd class="cut">${shown(laneName(longest))}, ${seconds(errand(longest))}</dd>` : null}
     <dt>At work</dt><dd>${seconds(part.busy_us)}</dd>
     <dt>Failed calls</dt><dd class=${failed ? "alert" : ""}>${count(failed)} of ${count(calls)}</dd>
   </dl></div>`;

@@ -7,6 +7,7 @@ import { AgentMark, Icon } from "../marks.js";
 import { Loading, Problem, State, useAnswer } from "../states.js";
 import { clock, count, duration, modelName, money, plural, shown } from "../words.js";
 import { orderOf } from "./agent_order.js";
+import { Chooser } from "./chooser.js";
 import { toInstant, toMicros } from "./instants.js";
 import { drawAtOnce, drawAxis, drawLanes, hit, isoOf } from "./lane_drawing.js";
 import { LaneMap } from "./lane_map.js";
@@ -169,7 +170,7 @@ function Tools({ whole, order, folded, setFolded, only, setOnly, show, busy, win
       <button aria-label="Zoom in" title="Zoom in (+)" onClick=${() => show(middle - (middle - window_[0]) / 2, middle + (window_[1] - middle) / 2)}>+</button>
       <button aria-label="Zoom out" title="Zoom out (-)" onClick=${() => show(middle - (middle - window_[0]) * 2, middle + (window_[1] - middle) * 2)}>−</button>
     </div>
-    ${whole.lanes.length > 1 ? html`<${Chooser} lanes=${whole.lanes} order=${order} only=${only} setOnly=${setOnly} />` : null}
+    ${whole.lanes.length > 1 ? html`<${Agents} lanes=${whole.lanes} order=${order} only=${only} setOnly=${setOnly} />` : null}
     ${whole.gaps.length ? html`<button class=${names("button", { on: folded })} aria-pressed=${folded ? "true" : "false"} onClick=${() => setFolded(!folded)}>Gaps over 5 min folded</button>` : null}
     ${whole.behind ? html`<span class="tag" role="status">the index is catching up</span>` : null}
     <span class="grow"></span>
@@ -181,19 +182,17 @@ function Tools({ whole, order, folded, setFolded, only, setOnly, show, busy, win
 }
 
 /** Which agents have a lane. */
-function Chooser({ lanes, order, only, setOnly }) {
+function Agents({ lanes, order, only, setOnly }) {
   const toggle = (agent) => {
     const next = new Set(only || lanes.map((lane) => lane.agent));
     if (!next.delete(agent)) next.add(agent);
     setOnly(next.size === lanes.length || !next.size ? null : next);
   };
-  return html`<details class="chooser">
-    <summary class="button">${count(only ? only.size : lanes.length)} of ${plural(lanes.length, "agent")}<${Icon} name="down" /></summary>
-    <div class="chooser-list" role="group" aria-label="Agents that are shown">
+  const summary = html`<summary class="button">${count(only ? only.size : lanes.length)} of ${plural(lanes.length, "agent")}<${Icon} name="down" /></summary>`;
+  return html`<${Chooser} label="Agents that are shown" summary=${summary}>
       ${only ? html`<button class="link sm" onClick=${() => setOnly(null)}>All of them</button>` : null}
       ${lanes.map((lane) => html`<label><input type="checkbox" checked=${!only || only.has(lane.agent)} onChange=${() => toggle(lane.agent)} /><${AgentMark} name=${laneName(lane)} order=${order(lane)} /><span class="cut">${shown(laneName(lane))}</span></label>`)}
-    </div>
-  </details>`;
+  <//>`;
 }
 
 // -- the drawing ---

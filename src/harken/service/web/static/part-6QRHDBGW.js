@@ -1,1 +1,0 @@
-function e(t){let r=t?Date.parse(t):NaN;if(Number.isNaN(r))return 0;let n=/\.(\d{3})(\d{1,3})/.exec(t)?.[2]||"";return r*1e3+Number(n.padEnd(3,"0"))}function o(t){let r=String((t%1e3+1e3)%1e3).padStart(3,"0");return new Date(Math.floor(t/1e3)).toISOString().replace("Z",r+"Z")}export{e as a,o as b};

@@ -1,1 +1,0 @@
-import{a,b}from"./part-PCVJUKFQ.js";import"./part-VVIGWOQ3.js";import"./part-UETGQ455.js";import"./part-23PQLZ4O.js";import"./part-WHWQRZZE.js";import"./part-BQB63H3A.js";import"./part-B3IAOSXE.js";export{a as Home,b as roundMoney};
