@@ -91,6 +91,13 @@ def test_what_stands_below_the_title_does_not_cover_other_words(browser: Browser
         assert words["x"] + words["width"] <= after["x"]
 
 
+def test_beside_the_list_a_session_has_the_calls_that_its_row_and_its_agents_have(visit: Visit) -> None:
+    page = visit.open(f"/s/{SESSION}?v=agents")
+    expect(page.locator(".agents-sum")).to_contain_text("3 calls, 1 failed")
+    page = visit.open("/sessions")
+    expect(page.locator(".preview .pairs")).to_contain_text("Calls3 1 failed")
+
+
 def test_the_lines_of_a_scale_have_labels_of_their_own(visit: Visit) -> None:
     page = visit.open("/stats?since=all")
     page.locator(".bars-line span").first.wait_for()

@@ -62,8 +62,12 @@ def write_errands(home: Path) -> Path:
         agent.add("user", 4, f"Look {'for' if agent is speed else 'at'} {words} in the shop.")
         agent.add("assistant", 6, [{"type": "text", "text": f"I look {words} up."}])
         agent.add("assistant", 8, [{"type": "text", "text": "All names are good."}])
+    speed.add("assistant", 9, [{"type": "tool_use", "id": "s1", "name": "Bash", "input": {"command": "time make"}}])
+    speed.add("user", 10, [{"type": "tool_result", "tool_use_id": "s1", "content": "no make", "is_error": True}])
     speed.add("assistant", 30, [{"type": "text", "text": LAST}])
     main.add("user", 9, _result("t2", "All names are good."), toolUseResult={"agentId": "a0000002"})
+    overloaded = {"type": "system", "subtype": "api_error", "level": "error", "error": {"status": 529}}
+    main.add("system", 30, "", **overloaded)
     main.add("assistant", 31, [{"type": "text", "text": "It was reviewed."}])
     main.write(home / FILE)
     for agent in (speed, names):

@@ -31,7 +31,7 @@ function useGlance(session) {
   return found;
 }
 
-export function Preview({ session }) {
+export function Preview({ session, row }) {
   const { page, outline, last, problem, session: known } = useGlance(session);
   if (!session) return html`<aside class="preview side" aria-label="The chosen session"></aside>`;
   if (!page || known !== session) return html`<aside class="preview side" aria-label="The chosen session" aria-busy=${problem && known === session ? "false" : "true"}><section>${problem && known === session ? html`<p class="dim">${problem.message}</p>` : null}</section></aside>`;
@@ -49,7 +49,7 @@ export function Preview({ session }) {
       <dt>Program</dt><dd><${RuntimeMark} runtime=${page.runtime} /></dd>
       ${took ? html`<dt>Took</dt><dd>${duration(took)}</dd>` : null}
       ${priceOf(page) ? html`<dt>Cost</dt><dd>${priceOf(page)}</dd>` : null}
-      <${Figures} page=${page} outline=${outline} />
+      <${Figures} page=${page} outline=${outline} row=${row} />
       ${page.continues ? html`<dt>Goes on from</dt><dd class="cut"><a class="link" href=${sessionAddress(page.continues)}>${shown(page.continues.slice(0, 8))}</a></dd>` : null}
       ${page.continued_by?.length ? html`<dt>Continued in</dt><dd class="cut"><a class="link" href=${sessionAddress(page.continued_by[0])}>${shown(page.continued_by[0].slice(0, 8))}</a>${page.continued_by.length > 1 ? ` +${page.continued_by.length - 1}` : ""}</dd>` : null}
     </dl></section>
@@ -57,14 +57,17 @@ export function Preview({ session }) {
   </aside>`;
 }
 
-function Figures({ page, outline }) {
+/** Calls are those of the sub-agents, too, as in the list and in Agents. Where the list has not come to the session, all
+ * that failed in its transcript and was no error of the program was a call. */
+function Figures({ page, outline, row }) {
   const f = page.figures || {};
-  const failed = outline?.counts?.failures || 0;
+  const calls = row?.calls ?? (page.agents || []).reduce((sum, agent) => sum + (agent.calls || 0), 0);
+  const failed = row?.failed ?? Math.max(0, (outline?.counts?.failures || 0) - (f.errors || 0));
   const tokens = f.tokens || {};
   const given = (tokens.input || 0) + (tokens.cache_read || 0) + (tokens.cache_write || 0);
   const below = (page.agents || []).slice(1);
   return html`
-    ${f.calls ? html`<dt>Calls</dt><dd>${count(f.calls)}${failed ? html` <span class="alert">${count(failed)} failed</span>` : null}</dd>` : null}
+    ${calls ? html`<dt>Calls</dt><dd>${count(calls)}${failed ? html` <span class="alert">${count(failed)} failed</span>` : null}</dd>` : null}
     ${below.length ? html`<dt>Agents</dt><dd class="cut"><a class="link" href=${sessionAddress(page.session, { view: "agents" })}>${plural(below.length, "sub-agent")}</a></dd>` : null}
     ${given ? html`<dt>Tokens</dt><dd>${few(given)} in, ${few(tokens.output || 0)} out</dd>` : null}
     ${given && tokens.cache_read ? html`<dt>From the cache</dt><dd>${Math.round((100 * tokens.cache_read) / given)} %</dd>` : null}

@@ -98,6 +98,11 @@ export function Sessions() {
     },
   });
 
+  const looked = chosen || answer?.rows[0]?.session || "";
+  const rowOf = (session) => {
+    const near = list.current?.find((row) => row.session === session) ?? -1;
+    return (near >= 0 ? list.current.get(near) : answer?.rows.find((row) => row.session === session)) || null;
+  };
   const facets = (narrowed ? whole : answer)?.facets || answer?.facets;
   if (isCurrent && !answer.total && !isFiltered(wanted)) return html`<main id="main" class="page"><h1 class="screen-reader">Sessions</h1><${EmptyStore} /></main>`;
   return html`<main id="main" class=${names("sessions", { beside: beside && chosen })}>
@@ -126,7 +131,7 @@ export function Sessions() {
                     row=${(row, n) => html`<${SessionRow} row=${row} chosen=${row.session === chosen} choose=${() => choose(n, { focus: false })} beside=${beside} />`}
                   />`}
     </section>
-    ${beside ? html`<${Preview} session=${chosen || answer?.rows[0]?.session || ""} />` : null}
+    ${beside ? html`<${Preview} session=${looked} row=${rowOf(looked)} />` : null}
   </main>`;
 }
 

@@ -1,0 +1,82 @@
+import{a as ys,b as qs}from"./part-OBPY6DKI.js";import{a as us}from"./part-2QB5EHWO.js";import{b as cs}from"./part-3WIGLMFF.js";import{a as P,b as ds,c as ps,d as $s,e as ms,f as M,g as fs,h as hs,i as gs,l as bs,m as vs,n as ks}from"./part-SITSIPQX.js";import{d as ss}from"./part-UETGQ455.js";import"./part-4GHKFCSA.js";import"./part-WHWQRZZE.js";import{a as A,h as L}from"./part-KE4UJXNC.js";import{$ as K,C as j,D as is,E as os,F as _,G as d,U as T,aa as ls,ba as rs,c as E,d as I,f as C,ia as U,j as x,ja as as,k as R,l as Z,m as F,n as m,p as n,q as B,s as es,u as S,v as O,w as ts,x as ns,y as v,z as J}from"./part-B3IAOSXE.js";var Es=120,js=40;function Rs(s){let[t,e]=E({session:""});return I(()=>{if(!s)return;let i=new AbortController,o=r=>i.signal.aborted||e(a=>({...a.session===s?a:{session:s},...r})),p=(r,a)=>T(r,a,{signal:i.signal}),c=setTimeout(async()=>{let r=a=>a.catch(f=>f.name==="AbortError"?null:o({problem:f}));await Promise.all([r(p("session_page",{session:s}).then(a=>o({page:a}))),r(p("transcript_outline",{session:s,strip:160}).then(a=>o({outline:a}))),r(p("transcript",{session:s,start:-js,count:js}).then(({rows:a})=>o({last:a.findLast(f=>f.kind==="answer"&&f.text.trim())||null})))])},Es);return()=>(clearTimeout(c),i.abort())},[s]),t}function ws({session:s,row:t}){let{page:e,outline:i,last:o,problem:p,session:c}=Rs(s);if(!s)return n`<aside class="preview side" aria-label="The chosen session"></aside>`;if(!e||c!==s)return n`<aside class="preview side" aria-label="The chosen session" aria-busy=${p&&c===s?"false":"true"}><section>${p&&c===s?n`<p class="dim">${p.message}</p>`:null}</section></aside>`;let r=e.started&&e.ended?(new Date(e.ended)-new Date(e.started))/1e3:null,a=Object.keys(e.figures?.models||{}).filter(Boolean).map(os);return n`<aside class="preview side" aria-label="The chosen session">
+    <section>
+      <h2 class="preview-title cut2" title=${d(e.title)}><a href=${m(e.session)}>${d(e.title||e.short)}</a></h2>
+      <p class="dim sm">${[e.project&&d(_(e.project)),e.started&&`${S(e.started)}, ${O(e.started)}${e.ended?` to ${S(e.ended)===S(e.started)?"":S(e.ended)+" "}${O(e.ended)}`:""}`,d(a.slice(0,2).join(", "))].filter(Boolean).join(" \xB7 ")}</p>
+      ${i?.strip?n`<div class="preview-strip"><${M} letters=${i.strip} most=${80} /></div><${Is} strip=${i.strip} />`:null}
+      <div class="row preview-actions">${e.resumable?n`<${ds} key=${e.session} session=${e.session} primary />`:null}<a class="button" href=${m(e.session)}>Open <kbd>↵</kbd></a><a class="button" href=${m(e.session,{view:"commits"})}><${A} name="branch" />Commits</a></div>
+    </section>
+    <${Ls} page=${e} outline=${i} last=${o} />
+    <section><h2>At a glance</h2><dl class="pairs">
+      <dt>Program</dt><dd><${L} runtime=${e.runtime} /></dd>
+      ${r?n`<dt>Took</dt><dd>${es(r)}</dd>`:null}
+      ${P(e)?n`<dt>Cost</dt><dd>${P(e)}</dd>`:null}
+      <${Fs} page=${e} outline=${i} row=${t} />
+      ${e.continues?n`<dt>Goes on from</dt><dd class="cut"><a class="link" href=${m(e.continues)}>${d(e.continues.slice(0,8))}</a></dd>`:null}
+      ${e.continued_by?.length?n`<dt>Continued in</dt><dd class="cut"><a class="link" href=${m(e.continued_by[0])}>${d(e.continued_by[0].slice(0,8))}</a>${e.continued_by.length>1?` +${e.continued_by.length-1}`:""}</dd>`:null}
+    </dl></section>
+    <${Ps} page=${e} outline=${i} />
+  </aside>`}function Fs({page:s,outline:t,row:e}){let i=s.figures||{},o=e?.calls??(s.agents||[]).reduce((f,y)=>f+(y.calls||0),0),p=e?.failed??Math.max(0,(t?.counts?.failures||0)-(i.errors||0)),c=i.tokens||{},r=(c.input||0)+(c.cache_read||0)+(c.cache_write||0),a=(s.agents||[]).slice(1);return n`
+    ${o?n`<dt>Calls</dt><dd>${v(o)}${p?n` <span class="alert">${v(p)} failed</span>`:null}</dd>`:null}
+    ${a.length?n`<dt>Agents</dt><dd class="cut"><a class="link" href=${m(s.session,{view:"agents"})}>${j(a.length,"sub-agent")}</a></dd>`:null}
+    ${r?n`<dt>Tokens</dt><dd>${J(r)} in, ${J(c.output||0)} out</dd>`:null}
+    ${r&&c.cache_read?n`<dt>From the cache</dt><dd>${Math.round(100*c.cache_read/r)} %</dd>`:null}
+    ${i.compactions?n`<dt>Compactions</dt><dd>◆ ${v(i.compactions)}</dd>`:null}
+    ${s.changed?n`<dt>Changed on the way</dt><dd class="alert"><a class="link" href=${m(s.session,{view:"flow"})}>≠ ${j(s.changed,"message")}</a></dd>`:null}
+  `}function Ls({page:s,outline:t,last:e}){let i=t?.prompts?.[0];return!i&&!e?null:n`<section><h2>First and last words</h2>
+    ${i?n`<blockquote class="quote you"><p class="quote-text">${d(i.text)}</p><footer class="dim xs">You${s.started?", "+O(s.started):""}</footer></blockquote>`:null}
+    ${e?n`<blockquote class="quote"><p class="quote-text">${d(e.text)}</p><footer class="xs"><a class="link" href=${m(s.session,{record:e.index?`${e.id}.${e.index}`:e.id})}>${d(e.who)||"Answer"}${e.time?", "+O(e.time):""}</a></footer></blockquote>`:null}
+  </section>`}function Ps({page:s,outline:t}){let e=(t?.files||[]).filter(i=>i.ops.edit||i.ops.write||i.ops.delete);return e.length?n`<section><h2>Files changed <span class="dim">${v(e.length)}</span></h2><ul class="preview-files">${e.slice(0,6).map(i=>n`<li title=${d(i.path)}><${A} name="edit" /><span class="cut">${d(_(i.path,2))}</span><span class="dim xs">×${(i.ops.edit||0)+(i.ops.write||0)+(i.ops.delete||0)}</span></li>`)}</ul>
+    ${e.length>6?n`<a class="link sm" href=${m(s.session)}>${e.length-6} more</a>`:null}</section>`:null}var Ws=[["r","read"],["c","command"],["e","edit"],["a","agent"]];function Is({strip:s}){let t=Ws.filter(([e])=>s.toLowerCase().includes(e));return n`<p class="legend dim xs" aria-hidden="true">${t.map(([,e])=>n`<span><i class=${"of-"+e}></i>${e}</span>`)}${/[RCEAO]/.test(s)?n`<span><i class="of-failed"></i>failed</span>`:null}${s.includes("|")?n`<span><i class="of-fold"></i>compaction</span>`:null}</p>`}var Ms=200,Hs=180,Gs=57,Js=22,H={errors:["\u2715","failures"],compaction:["\u25C6","compaction"],agents:["","sub-agents"],prompt:["\u25BC","prompts of yours"]},Os=[["newest","Newest"],["best","Best match"],["cost","Cost"]],Ks=s=>/(^|\s)[\p{L}\p{N}_]{3,}$/u.test(s)&&!/["]|\b(AND|OR|NOT)$/.test(s)?s+"*":s;function Us(s){let t=(s.get("has")||"").split(",").filter(i=>i in H),e=Os.some(([i])=>i===s.get("order"))?s.get("order"):"newest";return{query:Ks(s.get("q")||""),project:s.get("project")||"",runtime:s.get("runtime")||"",since:bs(s.get("since")),until:vs(s.get("until")),running:s.get("running")==="1",has:t,order:e==="best"&&!s.get("q")?"newest":e}}var Ss=s=>!!(s.query||s.project||s.runtime||s.since||s.until||s.running||s.has.length),Ys=(s,t,e)=>T(s,t,e).then(i=>({...i,asked:t}));function Oe(){let{params:s}=x.value,t=Us(s),e={...t,start:0,count:Ms},i=C(t.query),[o,p,c]=U("sessions_page",e,{many:Ys,wait:t.query===i.current?0:Hs});o&&(i.current=o.asked.query);let r=!!o&&JSON.stringify(o.asked)===JSON.stringify(e),a=!!(t.project||t.runtime||t.running),{query:f,since:y,until:l}=t,[$,,w]=U("sessions_page",{query:f,since:y,until:l,count:1},{skip:!a}),q=Vs(o),b=C(null),N=C(null),V=C({session:"",n:-1}),h=s.get("s")||"",D=ms(1200);ps(()=>(c(),a&&w())),$s(),I(()=>void(document.title="Sessions \xB7 Harken")||(()=>document.title="Harken"),[]);let Ts=as(),W=async(u,{focus:g=!0}={})=>{let k=Ts();b.current?.scrollTo(u,{onlyIfHidden:!0});let G=b.current?.get(u)||o?.rows[u]||(await T("sessions_page",{...o.asked,start:u,count:1})).rows[0];!G||!k()||(V.current={session:G.session,n:u},F({s:G.session},{replace:!0}),g&&b.current?.focusRow(u,".session-title"))},Ns=()=>{let u=V.current;if(u.session===h&&(b.current?.get(u.n)?.session??h)===h)return u.n;let g=b.current?.find(k=>k.session===h)??-1;return g>=0?g:u.session===h?u.n:-1},z=u=>o?.total?void W(Math.max(0,Math.min(o.total-1,Ns()+u))):!1;ss({next:()=>z(1),previous:()=>z(-1),first:()=>{o?.total&&W(0)},last:()=>{o?.total&&W(o.total-1)},open:()=>h?void R(m(h)):!1,filter:()=>(N.current?.focus(),void N.current?.select()),continue:()=>D?document.querySelector(".preview .button.primary")?.click():!1,close:()=>document.activeElement===N.current?void N.current.blur():h&&D?void F({s:null},{replace:!0}):Ss(t)?void R("/sessions"):!1});let Q=h||o?.rows[0]?.session||"",Ds=u=>{let g=b.current?.find(k=>k.session===u)??-1;return(g>=0?b.current.get(g):o?.rows.find(k=>k.session===u))||null},X=(a?$:o)?.facets||o?.facets;return r&&!o.total&&!Ss(t)?n`<main id="main" class="page"><h1 class="screen-reader">Sessions</h1><${hs} /></main>`:n`<main id="main" class=${B("sessions",{beside:D&&h})}>
+    <h1 class="screen-reader">Sessions</h1>
+    <${zs} wanted=${t} answer=${o} field=${N} facets=${X} />
+    <${_s} facets=${X} wanted=${t} />
+    <section class="session-list" aria-label="Sessions">
+      ${p&&!o?n`<${rs} problem=${p} again=${c} />`:p?n`<${se} problem=${p} />`:!o||!o.total&&!r?n`<${ls} what="sessions" />`:o.total?n`<${Qs} />
+                  <${cs}
+                    handle=${b}
+                    source=${JSON.stringify(o.asked)}
+                    total=${o.total}
+                    version=${q}
+                    label="Sessions"
+                    itemRole="listitem"
+                    estimate=${Gs+(o.asked.query?Js:0)}
+                    load=${(u,g)=>u?T("sessions_page",{...o.asked,start:u,count:g}).then(k=>k.rows):Promise.resolve(o.rows)}
+                    row=${(u,g)=>n`<${Zs} row=${u} chosen=${u.session===h} choose=${()=>W(g,{focus:!1})} beside=${D} />`}
+                  />`:n`<${ee} wanted=${t} all=${$} />`}
+    </section>
+    ${D?n`<${ws} session=${Q} row=${Ds(Q)} />`:null}
+  </main>`}function Vs(s){let t=C({answer:null,version:0});return t.current.answer!==s&&(t.current={answer:s,version:t.current.version+1}),t.current.version}function zs({wanted:s,answer:t,field:e,facets:i}){let{params:o}=x.value,[p,c]=us("q",{along:{s:null}}),[r,a]=E(!1),f=l=>{l.key!=="Enter"&&l.key!=="ArrowDown"||(l.preventDefault(),document.querySelector(".session-list .session-title")?.focus())},y=t?[j(t.total,"session"),t.places?(t.more_places?"over ":"")+j(t.places,"place"):"",!t.places&&t.price_usd_micros?ns(t.price_usd_micros):""].filter(Boolean).join(", "):"";return n`<div class="session-tools">
+    <div class="field session-field">
+      <${A} name="search" />
+      <input type="text" ref=${e} aria-label="Filter sessions by words in them" placeholder="Words that were said, run or read" value=${p} onInput=${l=>c(l.target.value)} onKeyDown=${f} spellcheck="false" />
+      <${xs} params=${o} />
+      <span class="dim sm session-told" role="status">${y}</span>
+      <kbd class="key-hint">/</kbd>
+    </div>
+    <div class="segments" role="group" aria-label="Order">${Os.map(([l,$])=>n`<button aria-pressed=${s.order===l?"true":"false"} disabled=${l==="best"&&!s.query} onClick=${()=>F({order:l==="newest"?null:l},{replace:!0})}>${$}</button>`)}</div>
+    <button class="button filters-button" aria-expanded=${r?"true":"false"} aria-controls="filters" onClick=${()=>a(!r)}><${A} name="list" />Filters</button>
+    ${r?n`<div class="filters-sheet"><${_s} facets=${i} wanted=${s} id="filters" /></div>`:null}
+  </div>`}function As(s){let t=[],e=ks(s.get("since"),s.get("until"));e&&t.push(["when",e,{since:null,until:null}]),s.get("running")==="1"&&t.push(["","running",{running:null}]),s.get("project")&&t.push(["project",_(s.get("project")),{project:null}]),s.get("runtime")&&t.push(["",is(s.get("runtime")),{runtime:null}]);for(let i of(s.get("has")||"").split(",").filter(o=>o in H))t.push(["has",H[i][1],{has:Cs(s,i)}]);return t}var Cs=(s,t)=>(s.get("has")||"").split(",").filter(e=>e&&e!==t).join(",")||null,xs=({params:s})=>As(s).map(([t,e,i])=>n`<button class="chip" aria-label=${`Take the filter ${t} ${d(e)} away`} onClick=${()=>F({...i,s:null})}>${t?n`<span class="dim">${t}</span> `:null}<span class="cut">${d(e)}</span><${A} name="close" /></button>`),Y=5;function _s({facets:s,wanted:t,id:e}){let{params:i}=x.value,[o,p]=E(!1),c=Object.entries(s?.projects||{}).filter(([l])=>l),r=o?c:c.slice(0,Y),a=(l,$,w,q,b)=>n`<li><a href=${Z({...l,s:null})} aria-current=${$?"true":null} class=${B("facet",{none:q===0&&!$})}>${b}<span class="cut">${w}</span>${q===void 0?null:n`<span class="dim">${v(q)}</span>`}</a></li>`,f=i.get("since")||"",y=(i.get("has")||"").split(",").filter(Boolean);return n`<nav class="filters" aria-label="Filters" id=${e}>
+    <h2>When</h2><ul>
+      ${gs.slice(0,3).map(([l,$])=>a({since:l,until:null},f===l,$))}
+      ${a({since:null,until:null},!f&&!i.get("until"),"All time")}
+      ${s?.running||t.running?a({running:t.running?null:1},t.running,"Running now",s?.running||0,n`<i class="pulse"></i>`):null}
+    </ul>
+    ${c.length?n`<h2>Project</h2><ul>${r.map(([l,$])=>a({project:t.project===l?null:l},t.project===l,n`<span title=${d(l)}>${d(fs(l,c.map(([w])=>w)))}</span>`,$))}
+          ${c.length>Y?n`<li><button class="facet" onClick=${()=>p(!o)}><span>${o?"fewer":`${c.length-Y} more`}</span></button></li>`:null}</ul>`:null}
+    <h2>Program</h2><ul>${Object.entries(s?.runtimes||{}).map(([l,$])=>a({runtime:t.runtime===l?null:l},t.runtime===l,n`<${L} runtime=${l} />`,$))}</ul>
+    <h2>Has</h2><ul>${Object.entries(H).map(([l,[$,w]])=>{let q=y.includes(l);return a({has:q?Cs(i,l):[...y,l].join(",")},q,`${$?$+" ":""}${w}`,s?s.has?.[l]??0:void 0)})}</ul>
+  </nav>`}var Qs=()=>n`<div class="session-heads" aria-hidden="true"><span>Session</span><span>What it did</span><span class="number">Asked</span><span class="number">Cost</span><span class="number">Last</span></div>`;function Xs(s,t=Date.now()){if(s.running)return"now";let e=S(s.active,t);if(e==="today")return O(s.active);let i=(t-new Date(s.active))/864e5;return i>0&&i<6&&e!=="yesterday"?new Date(s.active).toLocaleDateString(void 0,{weekday:"short"}):e}function Zs({row:s,chosen:t,choose:e,beside:i}){let o=m(s.session),p=r=>{r.target.closest("a,button")||getSelection()?.toString()||(i?e():R(o))},c=(s.failed||0)+(s.errors||0);return n`<div class=${B("session-row",{chosen:t})} aria-current=${t?"true":null} onClick=${p} onDblClick=${()=>R(o)}>
+    <div class="session-words">
+      <a class="session-title cut" href=${o} title=${d(s.title)}>${d(s.title||s.short)}</a>
+      <div class="session-facts">${s.project?n`<span class="cut" title=${d(s.project)}>${d(_(s.project))}</span>`:null}<${L} runtime=${s.runtime} />${s.running?n`<span class="accent"><i class="pulse"></i> running</span>`:null}${s.agents?n`<span>${j(s.agents,"agent")}</span>`:null}${c?n`<span class="alert">${v(c)} failed</span>`:null}${s.compactions?n`<span title=${j(s.compactions,"compaction")}>◆ ${s.compactions}</span>`:null}${s.continued_by?.length?n`<span>continued</span>`:null}${s.lost?n`<span class="alert">partly lost</span>`:null}</div>
+    </div>
+    <div class="session-strip"><${M} letters=${s.strip} most=${34} /></div>
+    <div class="session-asked number">${s.prompts===null||s.prompts===void 0?"":n`${v(s.prompts)} <span class="dim">${s.prompts===1?"prompt":"prompts"}</span>`}</div>
+    <div class="session-cost number">${P(s)||n`<span class="dim">–</span>`}</div>
+    <div class="session-last number dim" title=${ts(s.active)}>${Xs(s)}</div>
+    ${s.found?.length?n`<ul class="session-places">${s.found.map(r=>n`<li><a href=${m(r.session,{record:r.record||""})}><span class="dim xs">${ys[r.role]||r.role}</span><span class="cut"><${qs} text=${r.text} spots=${r.highlights} around /></span></a></li>`)}${s.places>s.found.length?n`<li><a href=${m(s.session)+"?q="+encodeURIComponent(x.value.params.get("q")||"")}><span class="dim xs">${v(s.places-s.found.length)} more</span></a></li>`:null}</ul>`:null}
+  </div>`}var se=({problem:s})=>n`<${K} title="That cannot be searched for"><p>${s.message}</p>${s.hint?n`<p class="dim">${s.hint}</p>`:null}<//>`;function ee({wanted:s}){let{params:t}=x.value,e=As(t),i=s.query?`No session says \u201C${d(t.get("q"))}\u201D`:s.running&&e.length===1?"No session is running":"No session fits";return n`<${K} title=${i} actions=${n`<a class="button" href="/sessions">Clear all <kbd>Esc</kbd></a>${s.query?n`<a class="button quiet" href=${"/search?q="+encodeURIComponent(t.get("q"))}>Search everything</a>`:null}`}>
+    <p>${s.query?"Fewer or other words may help. A star finds beginnings: \u201Cconnec*\u201D finds \u201Cconnection\u201D.":s.running&&e.length===1?"A session runs while something was added to it in the last two minutes.":"Take one of the filters away."}</p>
+    ${e.length?n`<div class="row chips"><${xs} params=${t} /></div>`:null}
+  <//>`}export{Oe as Sessions};
