@@ -47,10 +47,41 @@ def trigger_of(spot: Spot, sub: Json) -> Json:
 
 
 def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
-    """The main calls by their ids, each with its place, and by the sub-session that each names."""
+    """The main calls by their ids, each with its place, and all calls by the sub-session that each names: a main call
+    where one of a sub-agent names it, too."""
     calls = list(objects(data.get("tool_calls")))
     by_id = {text(call, "call_id"): (call, place) for place, call in calls}
-    return by_id, {text(inner(call, "subagent_info"), "sub_session_id"): call for _, call in calls}
+    nested = [call for sub in values(data.get("sub_sessions")) for call in values(sub.get("tool_calls"))]
+    listed = [*nested, *(call for _, call in calls)]
+    by_sub = {name: call for call in listed if (name := text(inner(call, "subagent_info"), "sub_session_id"))}
+    return by_id, {**_naming_elsewhere(data, listed), **by_sub}
+
+
+def _naming_elsewhere(data: Json, calls: list[Json]) -> dict[str, Json]:
+    """A sub-session to the only call for an agent that names it, and no other, in another place than the standard has
+    for that. A call that was made while the sub-session was at work is one of its own instead."""
+    subs = {name: sub for sub in values(data.get("sub_sessions")) if (name := text(sub, "sub_session_id"))}
+    found: dict[str, list[Json]] = {}
+    for call in calls:
+        if text(call, "tool_name") not in _CALLS_FOR_AGENTS or text(inner(call, "subagent_info"), "sub_session_id"):
+            continue
+        named = _names_in(call) & subs.keys()
+        for name in named if len(named) == 1 else ():
+            made, begun = instant(call, "started_at"), instant(subs[name], "started_at")
+            if made is None or begun is None or made <= begun:
+                found.setdefault(name, []).append(call)
+    return {name: naming[0] for name, naming in found.items() if len(naming) == 1}
+
+
+_CALLS_FOR_AGENTS = frozenset({TASK, "Agent"})
+
+
+def _names_in(call: Json) -> set[str]:
+    """What may be the id of the sub-session that a call started."""
+    output, info = inner(call, "output"), inner(call, "subagent_info")
+    places = (call, output, inner(output, "result"), inner(inner(call, "input"), "params"), inner(call, "subagent"))
+    said = {text(place, key) for place in places for key in ("sub_session_id", "subsession_id", "session_id")}
+    return said | {text(info, "session_id"), text(info, "id"), text(call, "subagent_info"), text(call, "sub_session")}
 
 
 def ids_among(spot: Spot, name: str, key: str) -> list[Any]:
@@ -83,10 +114,28 @@ def _starters(spot: Spot) -> list[str]:
 
 
 def trigger_id(spot: Spot) -> bool:
-    if spot.value is None and spot.take(("triggered_by", "trigger_call_id", "parent_call_id", "call_id"), str):
+    if spot.value is None and (spot.take(_TRIGGERS, str) or _take_trigger(spot)):
         return True
     name = text(trigger_of(spot, spot.holder), "call_id") if spot.value is None else ""
     return bool(name) and spot.put(name, "the call that names this sub-session")
+
+
+_TRIGGERS = ("triggered_by", "trigger_call_id", "parent_call_id", "call_id")
+_MAYBE_TRIGGERS = ("parent_tool_call_id", "tool_call_id", "task_call_id", "spawned_by_call_id", "spawned_by")
+"""Other names of `triggered_by_call_id`; under some an agent may stand as well."""
+
+
+def _take_trigger(spot: Spot) -> bool:
+    """The id of the call, where it stands inside an object, or under a name that something else may have."""
+    for key, names in (("triggered_by", _INSIDE), ("trigger", _INSIDE), ("task", _INSIDE[:1])):
+        held = inner(spot.holder, key)
+        if name := next(filter(None, (text(held, one) for one in names)), ""):
+            return spot.put(name, f"as `{key}` says")
+    known, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    return spot.take([name for name in _MAYBE_TRIGGERS if text(spot.holder, name) in known], str)
+
+
+_INSIDE = ("triggered_by_call_id", "call_id")
 
 
 def trigger_name(spot: Spot) -> bool:
