@@ -101,14 +101,13 @@ def test_what_a_document_of_one_agent_calls_it_is_told_as_lost_where_its_place_i
 def test_one_call_that_breaks_the_standard_leaves_the_fields_of_the_others_in_place() -> None:
     given = multi()
     given["tool_calls"][0] |= {"mood": "good"}
-    given["sub_sessions"][0]["tool_calls"][0] |= {"context_contribution": "words", "mood": "bad"}
+    wrong = {"context_contribution": {"type": "file_content", "summary": [{"b": 1}]}, "mood": "bad"}
+    given["sub_sessions"][0]["tool_calls"][0] |= wrong
 
     found = again(given)
 
     assert "good" == found["tool_calls"][0].get("mood")
-    assert {"context_contribution": "words", "mood": "bad"} == (
-        found["sub_sessions"][0]["tool_calls"][0]["x_harken_old_call"]
-    )
+    assert wrong == found["sub_sessions"][0]["tool_calls"][0]["x_harken_old_call"]
 
 
 def test_an_error_that_is_an_object_has_its_own_words_beside_those_of_the_result() -> None:

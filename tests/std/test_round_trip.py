@@ -20,14 +20,16 @@ from harken.context import agents_below, session_events
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.tally import Tally
 from harken.formats.std.checking.rules import validate
-from harken.formats.std.document import dumps, write
+from harken.formats.std.document import dumps, loads, write
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.exporting.spawning import session_tree
 from harken.formats.std.importing.to_events import events_of
+from harken.formats.std.repairing.repair import repair
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from support.recordings import CORPUS, session_folders
 from support.std_documents import BUILDER, PLANNER, Json, call, message, multi, single, sub_session, task_call
+from support.std_exported import without_more
 from support.std_sessions import Told
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -493,16 +495,32 @@ def test_fields_that_no_event_tells_are_written_again_in_their_places(make: Any)
     assert [] == document_of(events_of(dumps(given)), SessionFacts()).losses
 
 
-def test_fields_that_break_the_standard_are_set_aside_and_the_rest_stands() -> None:
+def test_fields_that_break_the_standard_are_written_as_a_repair_writes_them() -> None:
     given = with_fields(single())
     given["phase_annotations"][0]["tool_call_range"] = ["tool-001"]
+    del given["phase_annotations"][0]["annotated_at"]
     given["tool_calls"][1]["context_contribution"] = "words"
+    found, expected = exported_again(given), loads(repair(dumps(given)).data)
+
+    assert expected["phase_annotations"] == without_more(found["phase_annotations"])
+    for key in ("context_contribution", "x_harken_old_context_contribution"):
+        assert expected["tool_calls"][1][key] == found["tool_calls"][1][key]
+    assert "phase_annotations[0].annotated_at" in found["x_harken"]["derived"]
+    assert found == exported_again(found) | {"x_harken": found["x_harken"]}
+
+
+def test_fields_that_break_the_standard_and_no_repair_mends_are_set_aside_and_the_rest_stands() -> None:
+    given = with_fields(single())
+    given["phase_annotations"][0]["tool_call_range"] = 7
+    given["tool_calls"][1]["context_contribution"] = {"type": "file_content", "summary": [{"b": 1}]}
     given["summary"] = "It is right."
     found = exported_again(given)
 
     assert "phase_annotations" not in found
     assert given["phase_annotations"] == found["x_harken_old_phase_annotations"]
-    assert {"context_contribution": "words"} == found["tool_calls"][1]["x_harken_old_call"]
+    assert {"context_contribution": given["tool_calls"][1]["context_contribution"]} == (
+        found["tool_calls"][1]["x_harken_old_call"]
+    )
     assert ("The clock", "It is right.") == (found["task_description"], found["x_harken_old_summary"])
     assert found == exported_again(found) | {"x_harken": found["x_harken"]}
 

@@ -3,15 +3,13 @@ that nobody knows. An import keeps them as one record, so that an export has the
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from harken.events import Event, Output
 from harken.events.base import clean, excerpt
 
-from .checking.rules import validate
-from .document import Document, Json, kind_of
+from .document import Json
 from .findings import OLD
 from .json_text import loads_kept
 from .models import CATEGORIES, MultiAgentSessionSummary
@@ -82,7 +80,6 @@ _ASKED_OF_AGENT = frozenset({"subagent_type", "tool_uses"})
 _OF_AGENT = frozenset({"subagent_type", "sub_session_id"})
 """What is told of an agent whose calls are recorded."""
 _SET_ASIDE = OLD + "call"
-_CALL_PATH = re.compile(r"(?:sub_sessions\[(\d+)\]\.)?tool_calls\[(\d+)\]")
 
 
 def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -> Json:
@@ -195,40 +192,18 @@ def agent_beside(beside: Json, record: str) -> Json:
     return inner(inner(inner(beside, "calls"), record), "subagent_info")
 
 
-def with_beside(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
-    """A document with these fields in their places; what breaks the standard there is set aside, as a repair does.
-    `records` are the records of its calls, by their ids."""
-    if not beside:
-        return data
-    made = _laid(data, beside, records)
-    if not (wrong := _wrong_paths(made)):
-        return made
-    calls = {records.get(name, "") for name in _calls_at(made, wrong)}
-    return _laid(data, _aside(beside, wrong, calls), records)
-
-
-def _wrong_paths(made: Json) -> set[str]:
-    return {one.path for one in validate(Document(data=made, kind=kind_of(made))) if one.level == "error"}
-
-
-def _calls_at(made: Json, paths: set[str]) -> set[str]:
-    """The ids of the calls in which these paths lie."""
-    places = [found.groups() for path in paths if (found := _CALL_PATH.match(path))]
-    lists = [(made if sub is None else made["sub_sessions"][int(sub)], int(at)) for sub, at in places]
-    return {text(holder["tool_calls"][at], "call_id") for holder, at in lists}
-
-
-def _laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
+def laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:
+    """A document with these fields in their places. `records` are the records of its calls, by their ids."""
     calls = inner(beside, "calls")
 
-    def laid(given: list[Json]) -> list[Json]:
+    def with_theirs(given: list[Json]) -> list[Json]:
         return [_with(call, inner(calls, records.get(text(call, "call_id"), ""))) for call in given]
 
     made = {key: value for key, value in inner(beside, "fields").items() if key not in _TOLD}
-    made = {**made, **data, "tool_calls": laid(data["tool_calls"])}
+    made = {**made, **data, "tool_calls": with_theirs(data["tool_calls"])}
     made["summary"] = _with_summary(data["summary"], inner(beside, "summary"))
     if "sub_sessions" in data:
-        made["sub_sessions"] = [{**sub, "tool_calls": laid(sub["tool_calls"])} for sub in data["sub_sessions"]]
+        made["sub_sessions"] = [{**sub, "tool_calls": with_theirs(sub["tool_calls"])} for sub in data["sub_sessions"]]
     if data.get("task_title") == excerpt(clean(title := text(beside, "title"))) != "":
         made["task_title"] = title  # a session is called by the beginning of it
     if agent := inner(beside, "agent"):
@@ -305,7 +280,7 @@ def _counts(breakdown: object) -> Counter[str]:
     return found
 
 
-def _aside(beside: Json, wrong: set[str], wrong_calls: set[str]) -> Json:
+def aside(beside: Json, wrong: set[str], wrong_calls: set[str]) -> Json:
     """The same with what is at these paths, and in the calls of these records, under names that the standard does not
     have."""
     tops = {path.partition(".")[0].partition("[")[0] for path in wrong}

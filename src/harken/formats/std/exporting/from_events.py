@@ -14,7 +14,7 @@ from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Resp
 from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
-from harken.formats.std.beside import agent_beside, annotations_in, with_beside
+from harken.formats.std.beside import agent_beside, annotations_in
 from harken.formats.std.checking.rules import is_valid, validate
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, dumps, kind_of
@@ -33,6 +33,7 @@ from .endings import completed_at, is_status_told, status_of
 from .export_losses import losses_of, losses_of_words
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .given_task import TasksOfAgent
+from .laid_beside import with_beside
 from .moments import Moments
 from .outputs import AgentOutputs
 from .reviews import is_reviewer
@@ -209,7 +210,9 @@ class _Export:
             "derived": derived,
         }
         records = {self.calls.name(event): event.message_id for event in tree.events if isinstance(event, ToolCall)}
-        data = with_beside(data, tree.beside, records)
+        data, filled_in = with_beside(data, tree.beside, records)
+        if filled_in:
+            derived = data["x_harken"]["derived"] = summed_up([*derived, *filled_in])
         return Exported(
             document=Document(data=data, kind=kind_of(data)),
             derived=derived,
