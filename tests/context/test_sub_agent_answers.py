@@ -224,3 +224,43 @@ def test_an_agent_that_got_an_answer_twice_is_named_once(capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert "-> codex" in out
     assert "codex, codex" not in out
+
+
+def called_again(where: Path, told: str, back: str) -> tuple[list[Event], SessionViewer]:
+    """An agent that was asked once, and then told something more by a call that names it."""
+    parent, child = ClaudeSession("aaa"), ClaudeSession("aaa", agent="b1", salt="b1")
+    parent.prompt("where is it?")
+    parent.call("Agent", "it is in line 7", agent="b1", prompt="look it up")
+    child.count = parent.count
+    child.prompt("look it up")
+    child.answer("it is in line 7")
+    parent.count = child.count
+    given = {"to": "b1", "message": "and in the other file?"}
+    content = [{"type": "tool_use", "id": "toolu_again", "name": "SendMessage", "input": given}]
+    parent.add("assistant", message={"id": "msg_again", "role": "assistant", "model": "scripted", "content": content})
+    child.count = parent.count
+    child.prompt(told)
+    child.answer("nowhere in it")
+    parent.count = child.count
+    result = [{"type": "tool_result", "tool_use_id": "toolu_again", "content": back}]
+    parent.add("user", message={"role": "user", "content": result})
+    side = where / "home" / "aaa" / "subagents"
+    side.mkdir(parents=True)
+    (where / "home" / "aaa.jsonl").write_bytes(parent.data)
+    (side / "agent-b1.jsonl").write_bytes(child.data)
+    return view(where / "home", where)
+
+
+def test_an_agent_that_is_called_again_is_told_by_whoever_calls_it(tmp_path: Path) -> None:
+    events, viewer = called_again(tmp_path, "and in the other file?", "nowhere in it")
+
+    told = [(one["speaker"], one["content"]) for one in viewer.sequence() if one["hearers"] == ["b1"]]
+    assert [("claude-code", "look it up"), ("claude-code", "and in the other file?")] == told
+    assert [("claude-code", "nowhere in it", 1, False)] == heard(events, viewer, "b1")
+
+
+def test_what_stands_in_no_call_to_an_agent_is_told_by_nobody_of_the_session(tmp_path: Path) -> None:
+    _, viewer = called_again(tmp_path, "you were interrupted", "it did not answer")
+
+    told = [one["content"] for one in viewer.sequence() if one["hearers"] == ["b1"] and one["speaker"] == "claude-code"]
+    assert ["look it up"] == told

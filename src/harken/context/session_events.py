@@ -4,9 +4,13 @@ A file or a chain tells one agent's story, and often does not say whose. Here ea
 an `agent_created` whose cause is the record that asked for it, so that every view of a session log works on any
 session, wherever it came from. A chain that tells of its agents itself, as Harken's own log does, is taken as it is.
 
-No runtime writes down that a result is a sub-agent's answer. It is one where the result answers the call that made the
-agent, or names the agent (a background agent's answer comes later, in another result or a notice), and holds the
-agent's last words of a turn. A result that is nothing but these words repeats them; any other is caused by them.
+No runtime writes down which call sent an agent back to work. It is the last one before that names the agent and has the
+words that it was told.
+
+No runtime writes down that a result is a sub-agent's answer. It is one where the result answers such a call or the one
+that made the agent, or names the agent (a background agent's answer comes later, in another result or a notice), and
+holds the agent's last words of a turn. A result that is nothing but these words repeats them; any other is caused by
+them.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolR
 from harken.events.base import holds
 from harken.events.embedded import note_model, with_model
 from harken.events.messages import is_asked
+from harken.events.tool_kinds import AGENT, tool_kind
 from harken.formats import Loss
 from harken.store.base import SessionRow, Store
 
@@ -120,9 +125,10 @@ def _stories(
     calls = _Calls(family, streams, {spawning_call(store, each) for each in below})
     made_by = {each.session: calls.making.get(spawning_call(store, each)) for each in below}
     made: dict[str, list[_SubAgent]] = {}
+    again = {each.session: calls.speaking_to(each) for each in below}
     for each in below:
         above, call = made_by[each.session] or ("", None)
-        known = _sub_agent(each, streams[each.session].events, call)
+        known = _sub_agent(each, streams[each.session].events, [*([call] if call else ()), *again[each.session]])
         # Where the call is not known, any of the others may have made it.
         for session in [above] if call else family.keys() - {each.session}:
             made.setdefault(session, []).append(known)
@@ -130,9 +136,12 @@ def _stories(
     for each in family.values():
         _, call = made_by.get(each.session) or ("", None)
         parent = call.agent_id if call else "" if each is row else maker_name(store, each, family)
-        created, task = _beginning(each, streams[each.session], call, parent)
+        stream = streams[each.session]
+        created, task = _beginning(each, stream, call, parent)
+        tasks = {} if task is None or call is None else {task: call.message_id}
+        tasks |= _later_tasks(stream.events, again.get(each.session, ()), after=-1 if task is None else task)
         answers = [agent for agent in made.get(each.session, ()) if agent.answers]
-        stories.append(_story(created, task, streams[each.session].events, answers, calls.names))
+        stories.append(_story(created, tasks, stream.events, answers, calls.names))
     return stories
 
 
@@ -144,12 +153,25 @@ class _Calls:
         """The records of calls by the calls' ids."""
         self.making: dict[str, tuple[str, ToolCall]] = {}
         """Those that made an agent, each with the session in whose chain it stands."""
+        self._speaking: list[tuple[str, ToolCall, str]] = []
+        """Others with which an agent may speak to one that is there, each with what it says."""
         for session in family if making else ():
             for event in streams[session].events:
                 if isinstance(event, ToolCall) and event.id:
                     self.names[event.id] = event.message_id
                     if event.id in making:
                         self.making[event.id] = (session, event)
+                    elif tool_kind(event.name) == AGENT:
+                        self._speaking.append((session, event, event.input.decode("utf-8", "replace")))
+
+    def speaking_to(self, row: SessionRow) -> list[ToolCall]:
+        """Calls of others that name an agent: whoever has made it may send it back to work."""
+        names = [name for name in (row.agent, row.session) if name]
+        return [
+            call
+            for session, call, said in self._speaking
+            if session != row.session and any(_names(said, name) for name in names)
+        ]
 
 
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
@@ -273,9 +295,24 @@ def _beginning(row: SessionRow, stream: _Stream, call: ToolCall | None, parent: 
     return created, _task(stream.events, call) if call else None
 
 
+def _later_tasks(events: Iterable[Event], calls: Sequence[ToolCall], *, after: int) -> dict[int, str]:
+    """What an agent was told behind its first task, by the places of these prompts the records of the calls that told
+    it: the last call before that has the words."""
+    found: dict[int, str] = {}
+    for place, event in enumerate(events if calls else ()):
+        if place <= after or not isinstance(event, Prompt) or not event.content.strip():
+            continue
+        for call in reversed(calls):
+            is_later = None not in (call.time, event.time) and (call.time or 0) > (event.time or 0)
+            if not is_later and holds(call.input.decode("utf-8", "replace"), event.content.strip()):
+                found[place] = call.message_id
+                break
+    return found
+
+
 def _story(
     created: AgentCreated,
-    task: int | None,
+    tasks: Mapping[int, str],
     events: Iterable[Event],
     agents: list[_SubAgent],
     calls: Mapping[str, str],
@@ -284,8 +321,8 @@ def _story(
     yield created
     for place, event in enumerate(events):
         event = _linked(event, agents, calls) if agents else event
-        if place == task and event.cause is None and event.substance is None:
-            event = event.replace(cause=created.cause)
+        if place in tasks and event.cause is None and event.substance is None:
+            event = event.replace(cause=tasks[place])
         yield event
 
 
@@ -311,17 +348,18 @@ def _task(events: Iterable[Event], call: ToolCall) -> int | None:
 class _SubAgent(NamedTuple):
     """An agent as the one that made it knows it."""
 
-    call_id: str
+    calls: frozenset[str]
+    """The call that made it, and those that spoke to it later."""
     names: tuple[str, ...]
     """What a notice or a result that speaks of it calls it."""
     answers: list[list[Response]]
     """Its last words of each turn, oldest first; one message may stand in several records."""
 
 
-def _sub_agent(row: SessionRow, events: Iterable[Event], call: ToolCall | None) -> _SubAgent:
-    call_id = call.id if call else ""
-    names = dict.fromkeys(filter(None, (row.agent, row.session, call_id)))
-    return _SubAgent(call_id, tuple(names), _last_words(events))
+def _sub_agent(row: SessionRow, events: Iterable[Event], calls: Sequence[ToolCall]) -> _SubAgent:
+    ids = [call.id for call in calls]
+    names = dict.fromkeys(filter(None, (row.agent, row.session, *ids)))
+    return _SubAgent(frozenset(ids), tuple(names), _last_words(events))
 
 
 def _last_words(events: Iterable[Event]) -> list[list[Response]]:
@@ -351,7 +389,7 @@ def _linked(event: Event, agents: list[_SubAgent], calls: Mapping[str, str]) -> 
     answers = [
         answer
         for agent in agents
-        if (call_id and call_id == agent.call_id) or any(_names(text, name) for name in agent.names)
+        if call_id in agent.calls or any(_names(text, name) for name in agent.names)
         for answer in _answer_in(text, event.time, agent)
     ]
     if not answers:
