@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from harken import clock, formats, ids
+from harken import ids
 from harken.context.materialize import Materialized
 from harken.context.translate import TIERS
-from harken.errors import BadRequest, HarkenError
+from harken.errors import BadRequest
 from harken.events.cbor import decode_events
 from harken.formats.base import weigh
 from harken.repo import CommitFacts, Repo
@@ -66,22 +66,8 @@ class CheckpointRequest(ApiRequest, frozen=True, kw_only=True):
 def checkpoint(repo: Repo, request: CheckpointRequest) -> CommitAnswer:
     """Make a commit of new bytes, or of an artifact that is there already."""
     own = {name: getattr(request, name) for name in ("format", "parent", "artifact", "summary", "created_at")}
-    own["created_at"] = _told_time(repo, request) if request.created_at is None else request.created_at
     facts: CommitFacts = {name: getattr(request, name) for name in CommitFacts.__annotations__}  # type: ignore[assignment]
     return commit_answer(repo.checkpoint(request.body, **own, **facts))
-
-
-def _told_time(repo: Repo, asked: CheckpointRequest) -> int | None:
-    """When what is kept was said, as an import would have it; None where it does not tell."""
-    try:
-        data = asked.body if asked.body is not None else repo.get(asked.artifact or "")
-        known = formats.find(asked.format) if asked.format else formats.detect(data[: formats.HEAD])
-        events = known.read_delta(data) if known is not None and "read" in known.can else []
-        times = [event.time for event in events if event.time is not None and clock.in_calendar(event.time)]
-        above = repo.commit(asked.parent).time if times and asked.parent else 0
-    except HarkenError:  # what is wrong with it, whoever makes the commit says
-        return None
-    return max(*times, above) if times else None
 
 
 class CompactRequest(ApiRequest, frozen=True, kw_only=True):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from harken import context
+from harken import clock, context
 from harken.context import Counts, Ref
 from harken.context.checkpoint import advance_session, check_count, take_artifact, weigh_content
 from harken.context.spawned import resolve_origin
-from harken.errors import BadRequest
+from harken.errors import BadRequest, HarkenError
 from harken.events import Event
 from harken.events.cbor import encode_events
 from harken.formats import HEAD, detect, names
+from harken.formats import find as find_format
 from harken.store import Commit, Draft, Store
 from harken.store.values import check_origin
 
@@ -55,17 +56,22 @@ class NewCommit(NamedTuple):
     artifact: str | None
     format: str | None
     summary: str
+    time: int | None
+    """When it was; None: as it tells itself."""
     facts: CommitFacts
 
 
-def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, time: int, machine: str) -> Commit:
-    """The commit, with its session and the branch it was put on moved along."""
+def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, now: clock.Clock, machine: str) -> Commit:
+    """The commit, with its session and the branch it was put on moved along. `now` is asked where neither whoever makes
+    it nor what it holds tells when it was."""
     check_facts(new.facts)
     data, format = _content(new)
     artifact = None if new.artifact is None else context.get_artifact(store, new.artifact)
     messages, tokens = new.facts.get("message_count"), new.facts.get("token_count")
     counts = _counts(store, data, artifact, format, counted=_counted(messages, tokens))
     above = context.find(store, parent) if parent else None
+    told = _told_time(store, new, format, above.commit.time if above else 0)
+    time = now() if told is None else told
     origin, fork = new.facts.get("spawned_from"), new.facts.get("forked_from")
     check_origin(origin)
     draft = Draft(
@@ -108,6 +114,26 @@ def told_format(data: bytes) -> str:
     if found is None:
         raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(names())}")
     return found.name
+
+
+def _told_time(store: Store, new: NewCommit, format: str, earliest: int) -> int | None:
+    """What was said of its time, else when the newest of it was said and not before its parent, as an import has it;
+    None where it does not tell."""
+    if new.time is not None:
+        return new.time
+    if new.data is not None and not isinstance(new.data, bytes):
+        events: Sequence[Event] = new.data
+    else:
+        known = find_format(format)
+        if known is None or "read" not in known.can:
+            return None
+        try:
+            data = new.data if new.data is not None else store.get(context.get_artifact(store, new.artifact or ""))
+            events = known.read_delta(data)
+        except HarkenError:  # evicted, or damaged: it can be committed, and tells nothing
+            return None
+    times = [one.time for one in events if one.time is not None and clock.in_calendar(one.time)]
+    return max(*times, earliest) if times else None
 
 
 def _counted(messages: int | None, tokens: int | None) -> bool:

@@ -96,12 +96,12 @@ class Repo(Naming, Principals, Upkeep, Counted, Exporting, Documenting, Summariz
     ) -> Commit:
         """Make a commit of new bytes, of events, or of an artifact that is there already.
 
-        Without a format it is what the bytes look like; `CommitFacts` lists what else may be said. With a branch as
-        `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile. So does the session of
-        `session_id`, which goes on from its newest commit alone."""
-        new = NewCommit(data=data, artifact=artifact, format=format, summary=summary or "", facts=facts)
-        time = context.instant(created_at, self.clock)
-        return make_commit(self.store, new, parent=parent, time=time, machine=self.machine)
+        Without a format it is what the bytes look like; without `created_at` it is as old as its newest event, and made
+        now where none tells; `CommitFacts` lists what else may be said. A branch as `parent` moves along: `Conflict` if
+        somebody else moved it meanwhile. So does the session of `session_id`, from its newest commit alone."""
+        time = None if created_at is None else context.instant(created_at)
+        new = NewCommit(data, artifact, format, summary or "", time, facts)
+        return make_commit(self.store, new, parent=parent, now=self.clock, machine=self.machine)
 
     def put(self, data: bytes, *, policy: str = "default", expires: int | None = None) -> str:
         """Keep bytes; the answer is the full name of the artifact."""

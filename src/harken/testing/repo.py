@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from harken.clock import parse_instant
 from harken.errors import Ambiguous, BadRecord, BadRequest, Closed, Conflict, NotFound
-from harken.events import Prompt
+from harken.events import Prompt, Response
 from harken.events.cbor import decode_events, encode_events
 from harken.repo import Repo
 from harken.repo.arguments import REPO
@@ -90,6 +91,20 @@ class RepoContract(RepoSessionsContract, RepoPrincipalsContract):
         assert "events-v1" == repo.checkpoint(encode_events(talk(1))).format
         with pytest.raises(BadRequest):
             repo.checkpoint(b"dot dash")
+
+    def test_a_commit_is_as_old_as_what_it_holds(self, repo: Repo) -> None:
+        """But not older than its parent; it is made now only where nothing in it tells."""
+        said, later = (parse_instant(f"2026-02-22T10:0{minute}:00.250000Z") or 0 for minute in (1, 2))
+        old = [Prompt(content="question", time=said), Response(content="answer", time=said - 1)]
+        data = encode_events(old)
+        parent = repo.checkpoint([Prompt(content="later", time=later)])
+
+        made = repo.checkpoint(old), repo.checkpoint(data), repo.checkpoint(artifact=repo.put(data), format="events-v1")
+
+        assert [(said, made[0].id)] * 3 == [(one.time, one.id) for one in made]
+        assert later == repo.checkpoint(old, parent=parent).time
+        assert later == repo.checkpoint(old, created_at=later).time
+        assert later < repo.checkpoint([Prompt(content="question")]).time
 
     def test_a_commit_goes_by_many_names(self, repo: Repo) -> None:
         commit = keep(repo, 1, session_id="winter")
