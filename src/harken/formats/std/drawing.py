@@ -28,6 +28,7 @@ from .parts import (
     participants,
     range_ends,
     requested_reviews,
+    tells_agent,
     text,
     values,
 )
@@ -215,7 +216,7 @@ def _tasks(data: Json) -> list[DrawnTask]:
     return tasks + [
         _called(call, main)
         for call in own_calls(data)
-        if "subagent_info" in call
+        if tells_agent(call)
         and text(call, "call_id") not in triggers
         and text(inner(call, "subagent_info"), "sub_session_id") not in names
     ]
@@ -321,7 +322,7 @@ def _left_out(data: Json) -> Iterator[str]:
     for key in _LISTS:
         yield from _not_objects(data, key, key)
     for key in ("collaboration", "agent"):
-        if key in data and not isinstance(data[key], dict):
+        if data.get(key) is not None and not isinstance(data[key], dict):
             yield f"`{key}` is no object"
     yield from _not_objects(inner(data, "collaboration"), "participants", "collaboration.participants", (dict, str))
     for place, sub in objects(data.get("sub_sessions")):
@@ -329,7 +330,7 @@ def _left_out(data: Json) -> Iterator[str]:
     without = len(values(data.get("phases"))) - len(values(data.get("phase_annotations")))
     if without > 0:
         yield f"{without} of {len(values(data['phases']))} phases {'has' if without == 1 else 'have'} no calls"
-    if instant(data, "created_at") is None and "created_at" in data:
+    if instant(data, "created_at") is None and data.get("created_at") is not None:
         yield "`created_at` is no time"
 
 

@@ -313,6 +313,12 @@ def is_uncounted(call: Json) -> bool:
     return any(map(call.get, _UNCOUNTED))
 
 
+def tells_agent(call: Json) -> bool:
+    """Whether a call says something of an agent that it started: programs write the field of every call."""
+    info = call.get("subagent_info")
+    return any(info.values()) if isinstance(info, dict) else bool(info)
+
+
 def agents(data: Json) -> dict[str, Json]:
     """Every agent by its id: the orchestrator, the participants, and whoever else has a sub-session, in this order."""
     collaboration = inner(data, "collaboration")

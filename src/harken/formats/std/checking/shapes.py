@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,8 @@ from .schema import check, shown
 
 _OPEN = frozenset({"ended_at", "duration_ms", "output"})
 """What a call may lack while it goes on."""
+_LACKS = ("missing-field", "wrong-type")
+_CALL = re.compile(r"(?:sub_sessions\[(\d+)\]\.)?tool_calls\[(\d+)\]")
 _OLD: dict[str, tuple[str, ...]] = {"v1": ("session_id", "created_at"), "early-v2": ()}
 """Generations that had neither all fields nor times, with those required ones that they did have."""
 
@@ -65,17 +68,14 @@ def _findings(data: Json, is_multi: bool) -> Iterator[DocumentFinding]:
 
 
 def _may_lack(data: Json, finding: DocumentFinding) -> bool:
-    """Whether it is about a call that is not over, in a session or sub-session that is not."""
-    owner, dot, field = finding.path.rpartition(".")
-    if finding.rule != "missing-field" or field not in _OPEN or not owner.endswith("]") or "tool_calls[" not in owner:
+    """Whether it is about something that a call which is not over does not say, or says as null, in a session or
+    sub-session that is not over."""
+    owner, _, field = finding.path.rpartition(".")
+    if finding.rule not in _LACKS or field not in _OPEN or not (at_call := _CALL.fullmatch(owner)):
         return False
-    if data.get("status") == "in_progress":
-        return True
-    head, dot, _ = owner.rpartition(".tool_calls[")
-    if not dot:
-        return False
-    place = int(head[len("sub_sessions[") : -1])
-    return bool(data["sub_sessions"][place].get("status") == "in_progress")
+    sub = data["sub_sessions"][int(at_call[1])] if at_call[1] else data
+    goes_on = "in_progress" in (data.get("status"), sub.get("status"))
+    return goes_on and sub["tool_calls"][int(at_call[2])].get(field) is None
 
 
 def _added_parts(data: Json) -> Iterator[DocumentFinding]:

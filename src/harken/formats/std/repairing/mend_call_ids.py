@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.formats.std.document import Json
 from harken.formats.std.models import TASK
-from harken.formats.std.parts import objects, range_ends, text, values
+from harken.formats.std.parts import objects, range_ends, tells_agent, text, values
 
 from .mend_sub_sessions import mark_nested
 from .mending import Mending, Spot, path_steps
@@ -62,7 +62,7 @@ def _new_call_ids(doc: Mending) -> dict[int, dict[str, str]]:
         count = Counter(text(call, "call_id") for call in calls)
         for call in calls:
             name, own = text(call, "call_id"), text(sub, "sub_session_id")
-            is_worker = text(call, "tool_name") != TASK and "subagent_info" not in call and name not in started
+            is_worker = text(call, "tool_name") != TASK and not tells_agent(call) and name not in started
             is_sure = count[name] == 1 and name not in meant and own and f"{own}/{name}" not in taken
             if name and name in seen and is_worker and is_sure:
                 found.setdefault(place, {})[name] = f"{own}/{name}"

@@ -24,6 +24,7 @@ from harken.formats.std.parts import (
     inner,
     instant,
     number,
+    tells_agent,
     text,
     values,
 )
@@ -32,6 +33,7 @@ from harken.formats.std.spellings import is_stopped, known_duration, known_word
 from .mending import Mender, Spot, path_steps
 
 _OUTCOMES = ("success", "failed")
+_INFO = "subagent_info"
 _SHORT = 200
 """Characters of a summary that is made from a longer text."""
 
@@ -300,7 +302,12 @@ def subagent_type(spot: Spot) -> bool:
     subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
     said = text(inner(inner(call, "input"), "params"), "subagent_type")
     said = said or text(inner(subs.get(text(call, "call_id")), "agent"), "agent_type")
-    return bool(said) and spot.put(said, "as the rest of the document says", keep=True)
+    if said:
+        return spot.put(said, "as the rest of the document says", keep=True)
+    if tells_agent(call) or text(call, "call_id") in subs:
+        return False
+    path = spot.path.rpartition(".")[0]
+    return Spot(doc=spot.doc, rule=spot.rule, path=path, holder=call, key=_INFO).set_aside("which says of no agent")
 
 
 def tool_uses(spot: Spot) -> bool:
