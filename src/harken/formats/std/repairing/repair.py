@@ -250,6 +250,8 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
     spots = [spot for one in findings if one.level == "error" and (spot := spot_at(doc, one.rule, one.path))]
     if any(spot.path == "status" and _mend_spot(spot) for spot in spots):
         return
+    if doc.derives and _mend_told_times(doc, spots):
+        return
     for turn in range(4):
         for spot in spots:
             if _turn(spot) == turn:
@@ -258,6 +260,16 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
             mend_agents.played_by_one(doc)
         if len(doc.changes) > before:
             return
+
+
+def _mend_told_times(doc: Mending, spots: Iterable[Spot]) -> bool:
+    """Read the times that stand in other spellings or under other names, before any is made from the others."""
+    before, doc.derives = len(doc.changes), False
+    for spot in spots:
+        if spot.key in mend_session.TIMES and spot.rule in (*_OF_SHAPE, _TIME):
+            _ = _mend_field(spot) if spot.value is None else mend_session.time(spot)
+    doc.derives = True
+    return len(doc.changes) > before
 
 
 _LEADER = "collaboration.orchestrator"
