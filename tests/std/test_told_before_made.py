@@ -6,6 +6,10 @@ import json
 from datetime import datetime
 from typing import Any
 
+import pytest
+
+from harken.events import Event, Prompt
+from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import repair
 from support.std_documents import multi
 
@@ -56,3 +60,45 @@ class TestTimesInOtherSpellings:
         call["start_time"], _ = began, call.pop("ended_at")
 
         assert multi()["tool_calls"][0]["ended_at"] == repaired(document)["tool_calls"][0]["ended_at"]
+
+
+def with_tasks_beside(key: str) -> Json:
+    """The fields of a task stand in its sub-session, where its words differ from those of the call."""
+    document = multi()
+    for number, sub in enumerate(document["sub_sessions"]):
+        task = sub.pop("task")
+        sub |= {"task_id": task["task_id"], key: f"the work {number}", "priority": task["priority"]}
+    return document
+
+
+@pytest.mark.parametrize("key", ["description", "task_description"])
+class TestTheFieldsOfATask:
+    def test_those_of_a_sub_session_are_its_tasks(self, key: str) -> None:
+        tasks = [sub["task"] for sub in repaired(with_tasks_beside(key))["sub_sessions"]]
+
+        assert ["the work 0", "the work 1"] == [task["description"] for task in tasks]
+        assert [sub["task"]["task_id"] for sub in multi()["sub_sessions"]] == [task["task_id"] for task in tasks]
+        assert [sub["task"]["priority"] for sub in multi()["sub_sessions"]] == [task["priority"] for task in tasks]
+
+    def test_its_agent_hears_them_in_an_import(self, key: str) -> None:
+        document = with_tasks_beside(key)
+        for sub in document["sub_sessions"]:
+            del sub["priority"]
+
+        heard = prompts(events_of(json.dumps(document).encode()))
+
+        assert {"the work 0", "the work 1"} <= heard
+        assert not heard & {call["input"]["params"].get("prompt") for call in multi()["tool_calls"]}
+
+    def test_a_task_without_words_has_them_too(self, key: str) -> None:
+        document = multi()
+        for sub in document["sub_sessions"]:
+            sub["task"].pop("description")
+            sub[key] = "the work"
+
+        assert {"the work"} == {sub["task"]["description"] for sub in repaired(document)["sub_sessions"]}
+        assert "the work" in prompts(events_of(json.dumps(document).encode()))
+
+
+def prompts(events: list[Event]) -> set[str]:
+    return {event.content for event in events if isinstance(event, Prompt)}

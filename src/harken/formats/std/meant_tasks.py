@@ -13,6 +13,11 @@ from .parts import agent_at, inner, instant, over, task_id_of, tells_task, text,
 T = TypeVar("T")
 
 
+def words_beside(sub: Json) -> str:
+    """The words of a task that stand in its sub-session, where the standard has them in `task`."""
+    return text(sub, "task_description") or text(sub, "description")
+
+
 def with_meant_tasks(data: Json) -> Json:
     """The document, those sub-sessions with the ids of their tasks; itself where messages name none."""
     if not (meant := meant_tasks(data)):

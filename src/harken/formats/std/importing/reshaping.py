@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from harken import clock
 from harken.formats.std.document import Document, Json
+from harken.formats.std.meant_tasks import words_beside
 from harken.formats.std.parts import (
     ARGUMENTS,
     CALL_ENDS,
@@ -109,6 +110,8 @@ def _is_odd_sub(sub: Json) -> bool:
         or any(sub.get(key) in (None, "") for key in _OF_SUB)
         or _is_spelled(sub, ("started_at", "completed_at"))
     ):
+        return True
+    if task is None and words_beside(sub):
         return True
     return (isinstance(task, dict | list) and not text(task, "description")) or (
         output is not None and not text(output, "summary")

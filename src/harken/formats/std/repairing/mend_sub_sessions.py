@@ -9,7 +9,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.listed_twice import is_same_call
 from harken.formats.std.meant_statuses import meant_statuses
-from harken.formats.std.meant_tasks import meant_tasks, told_tasks
+from harken.formats.std.meant_tasks import meant_tasks, told_tasks, words_beside
 from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import (
     agent_kind,
@@ -277,6 +277,8 @@ def _worker(spot: Spot, sub: Json, kind: str) -> Json:
 def task(spot: Spot) -> bool:
     if isinstance(spot.value, str | list) and (words := words_in(spot.value)):
         return spot.put({"description": words}, "the text is its `description`")
+    if spot.value is None and (words := words_beside(spot.holder)):
+        return spot.put({"description": words}, "its words stood beside it")
     return spot.value is None and spot.put({}, "what is known of it stands in its call", derived=True)
 
 
@@ -308,6 +310,8 @@ def task_description(spot: Spot) -> bool:
     if spot.take(("task_description", "title", "prompt"), str):
         return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    if words := words_beside(sub):
+        return spot.put(words, "it stood beside the task")
     given = inner(inner(trigger_of(spot, sub), "input"), "params")
     words = text(given, "prompt") or text(given, "description")
     return bool(words) and spot.put(words, "what its call asks", derived=True)
