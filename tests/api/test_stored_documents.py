@@ -58,6 +58,20 @@ def test_a_document_is_shown_and_checked_as_its_file_is(repo: Repo, tmp_path: Pa
     assert list(std_validate(None, StdValidateRequest(paths=(path,)))) == [answer.checked]
 
 
+def test_it_is_held_against_the_name_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "2026-03-06-001-another-name.json"
+    path.write_text(json.dumps({key: value for key, value in multi().items() if key != "session_id"}))
+    repo = memory_repo()
+    assert ["new"] == [one.status for one in repo.import_sessions([path])]
+    (row,) = documents(repo, DocumentsRequest()).documents
+
+    answer = document(repo, DocumentRequest(session=row.session))
+
+    assert list(std_validate(None, StdValidateRequest(paths=(str(path),)))) == [answer.checked]
+    assert (row.errors, row.warnings) == (answer.checked.errors, answer.checked.warnings)
+    assert "file-suffix" in {finding.rule for finding in answer.checked.findings}
+
+
 def test_what_is_wrong_with_one_is_said(repo: Repo) -> None:
     row = documents(repo, DocumentsRequest()).documents[0]
     answer = document(repo, DocumentRequest(session=row.session))

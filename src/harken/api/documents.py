@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -132,7 +133,7 @@ _FINDINGS = 1000
 
 
 def _looked(repo: Repo, row: SessionRow) -> _DocumentLook:
-    return remembered(repo, "documents", (row.session, row.stand), lambda: _look(repo, row), most=_HELD)
+    return remembered(repo, "documents", (row.session, row.stand, row.source), lambda: _look(repo, row), most=_HELD)
 
 
 def _look(repo: Repo, row: SessionRow) -> _DocumentLook:
@@ -140,7 +141,7 @@ def _look(repo: Repo, row: SessionRow) -> _DocumentLook:
 
     data = repo.materialize(row.stand, stop="root").bytes
     shown = msgspec.structs.replace(std_show(repo, StdShowRequest(body=data)), file=row.source)
-    checked = checked_answer(row.source, validate_bytes(data))
+    checked = checked_answer(row.source, validate_bytes(data, Path(row.source).name))
     findings: list[FindingAnswer] = checked.findings[:_FINDINGS]
     return _DocumentLook(shown, msgspec.structs.replace(checked, findings=findings))
 
