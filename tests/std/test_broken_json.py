@@ -214,6 +214,14 @@ def test_what_could_be_read_in_two_ways_is_not_mended(text: str) -> None:
 WHOLE = dumps(multi()).rstrip()
 
 
+@pytest.mark.parametrize("half", ["t", "tru", "fals", "nu", "-", "12.", "1e", "1.5E-"])
+def test_a_document_that_was_cut_off_inside_a_word_or_a_number_is_one_that_was_cut_off(half: str) -> None:
+    for text in (f'{{"a": {half}', f'{{"a": [1, {half}'):
+        finding = explain(text.encode())
+        assert finding is not None and CAUSES["cut-off"] in finding.message
+        assert mend(text.encode()) is None
+
+
 @given(st.integers(1, len(WHOLE) - 1))
 def test_a_document_that_was_cut_off_is_never_completed(end: int) -> None:
     finding = explain(WHOLE[:end])

@@ -64,6 +64,10 @@ _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_BY_CHANCE = re.compile(r"(?<!\\)\\[bf]|(?<=[\w.:])\\[nrt](?=\w)")
 """What may be an escape, or a path or a pattern (`src\\types`, `\\bword`) whose backslash begins one by chance."""
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?![\w.+-])")
+_HALF_SCALAR = re.compile(
+    r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-|-?(?:0|[1-9][0-9]*+)(?:\.|(?:\.[0-9]++)?[eE][+-]?))\Z"
+)
+"""The beginning of one, where the file ends in it."""
 _WORD = re.compile(r"[^\W\d]\w*+")
 _BARE_KEY = re.compile(r"[A-Za-z_]\w*+(?=\s*+:)")
 _CLOSES = {"{": "}", "[": "]"}
@@ -345,6 +349,8 @@ class _Scan:
         return Flaw(cause="escape" if self.text[at] == "\\" else "broken-key", at=at, end=at)
 
     def _odd_value(self, char: str) -> str:
+        if self.open and _HALF_SCALAR.match(self.text, self.at):
+            return "cut-off"
         if char == "'":
             return "single-quotes"
         if char in _ODD_QUOTES:
