@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import harken
 from harken.api.lanes import LanesRequest, lanes
 from harken.api.session_page import SessionPageRequest, session_page
 from harken.api.sessions import AgentsRequest, agents
+from harken.api.transcript import TranscriptRequest, transcript
 from harken.repo import Repo
 from support.errands import FILE, NAMES, SESSION, SPEED, write_errands
 
@@ -43,3 +45,23 @@ def test_an_agent_that_only_begins_as_its_call_does_is_called_by_all_of_its_firs
     assert "look for slow code" == errand_title("look for slow code", "look for…")
     assert "look for slow code" == errand_title("look for slow code", "")
     assert SPEED == errand_title("look for slow code", SPEED)
+
+
+def test_a_call_that_names_one_sub_agent_leads_to_it_as_the_call_that_made_it_does(tmp_path: Path) -> None:
+    main = write_errands(tmp_path / "home")
+    last = json.loads(main.read_text().splitlines()[-1])
+    given = {"to": "a0000002", "message": "And the other names?"}
+    for name, tool in (("again", "SendMessage"), ("other", "Bash")):
+        call = {"type": "tool_use", "id": name, "name": tool, "input": given}
+        message = {"id": f"msg_{name}", "role": "assistant", "model": "m", "content": [call]}
+        with main.open("a") as file:
+            file.write(json.dumps(last | {"uuid": name, "parentUuid": last["uuid"], "message": message}) + "\n")
+    with harken.open(tmp_path / "store.db") as repo:
+        assert isinstance(repo, Repo)
+        list(repo.import_sessions([tmp_path / "home"]))
+        rows = transcript(repo, TranscriptRequest(session=SESSION)).rows
+
+    led = {row.call.id: row.call.session for row in rows if row.call is not None}
+    assert {"t1": "a0000001", "t2": "a0000002", "again": "a0000002"} == {
+        call: session.rpartition("/")[2] for call, session in led.items() if session
+    }

@@ -422,7 +422,7 @@ class RowShower:
             session=opened.row.session,
             folder=project_of(opened.row),
             names=lambda agent: names.get(agent, ""),
-            spawned=spawned.get,
+            spawned=spawned,
             most=self._most,
         )
 

@@ -170,7 +170,7 @@ class _Calls:
         return [
             call
             for session, call, said in self._speaking
-            if session != row.session and any(_names(said, name) for name in names)
+            if session != row.session and any(names_one(said, name) for name in names)
         ]
 
 
@@ -389,7 +389,7 @@ def _linked(event: Event, agents: list[_SubAgent], calls: Mapping[str, str]) -> 
     answers = [
         answer
         for agent in agents
-        if call_id in agent.calls or any(_names(text, name) for name in agent.names)
+        if call_id in agent.calls or any(names_one(text, name) for name in agent.names)
         for answer in _answer_in(text, event.time, agent)
     ]
     if not answers:
@@ -400,7 +400,8 @@ def _linked(event: Event, agents: list[_SubAgent], calls: Mapping[str, str]) -> 
     return replace(event, cause=tuple(dict.fromkeys((*before, *(answer.message_id for answer in answers)))))
 
 
-def _names(text: str, name: str) -> bool:
+def names_one(text: str, name: str) -> bool:
+    """Whether a name stands in a text, as a word of its own."""
     # A search for the name alone is many times faster, and almost no text has it.
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 

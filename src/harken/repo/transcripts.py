@@ -12,10 +12,12 @@ from harken.analytics.transcript_rows import CALL, COMPACTION, DeltaRows, RowEve
 from harken.context.chains import recall
 from harken.context.lineage import agent_name, names_agents
 from harken.context.readable import contents_of
+from harken.context.session_events import names_one
 from harken.context.standing import Standing, standing
 from harken.context.walk import named, places
 from harken.errors import Corrupt, HarkenError, NotFound, PartlyCorrupt
 from harken.events import Event, Image, ToolCall
+from harken.events.tool_kinds import AGENT, tool_kind
 from harken.formats import Format, find
 from harken.store import SessionRow, Store
 from harken.store.base import WalkStep
@@ -264,13 +266,23 @@ class Transcripts:
             return {}
         return dict(rows)
 
-    def spawned(self, opened: OpenTranscript) -> dict[str, str]:
-        """By the ids of calls the sessions of the sub-agents that they made."""
-        found: dict[str, str] = {}
-        for each in self.children(opened.row):
+    def spawned(self, opened: OpenTranscript) -> Callable[[ToolCall], str | None]:
+        """The session of the sub-agent that a call made, or of the one that it names: whoever made an agent may send it
+        back to work."""
+        below = self.children(opened.row)
+        made: dict[str, str] = {}
+        for each in below:
             if call := self.call_of(each):
-                found.setdefault(call, each.session)
-        return found
+                made.setdefault(call, each.session)
+
+        def session_of(call: ToolCall) -> str | None:
+            if call.id in made or not below or tool_kind(call.name) != AGENT:
+                return made.get(call.id)
+            told = call.input.decode("utf-8", "replace")
+            named = [each.session for each in below if names_one(told, agent_name(each))]
+            return named[0] if len(named) == 1 else None
+
+        return session_of
 
     def errands(self, family: Sequence[SessionRow]) -> dict[str, str]:
         """Of sub-agents, by their sessions, what the calls that made them say in a few words; of those whose call the

@@ -99,8 +99,8 @@ class RowSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The agent whose session it is; empty for the session's own."""
     names: Callable[[str], str] = str
     """What an agent is called."""
-    spawned: Callable[[str], str | None] = lambda _: None
-    """The session of the sub-agent that a call made."""
+    spawned: Callable[[ToolCall], str | None] = lambda _: None
+    """The session of the sub-agent that a call made or speaks to."""
     most: int = 8000
     """Characters of a text."""
 
@@ -227,7 +227,7 @@ def _call(call: ToolCall, joined: Event | None, how: RowSettings) -> ShownCall:
         result=output,
         result_cut=cut,
         took_ms=took,
-        session=how.spawned(call.id) if call.id else None,
+        session=how.spawned(call) if call.id else None,
         files=touched(call)[:20],
     )
 
