@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from harken.api.std_show import StdShowRequest, std_show
+from harken.events import ToolResult
+from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import Repaired, repair
 from support.std_checks import errors_of
-from support.std_documents import multi
+from support.std_documents import multi, task_call
 
 Json = dict[str, Any]
 INFO = "subagent_info"
@@ -22,7 +24,7 @@ NOTHING = pytest.mark.parametrize(
 def with_info(document: Json, info: Any) -> Json:
     """The document, every call with a `subagent_info`: where it started no agent, with this one."""
     for part in (document, *document["sub_sessions"]):
-        for call in part["tool_calls"]:
+        for call in part.get("tool_calls", ()):
             call.setdefault(INFO, info)
     return document
 
@@ -84,6 +86,46 @@ def test_a_task_call_whose_agent_nobody_describes_gets_what_the_rest_tells() -> 
     document, _ = repaired(document)
 
     assert expected == document["tool_calls"][1][INFO]["subagent_type"]
+
+
+def test_a_call_of_the_task_tool_without_a_sub_session_says_nothing_of_its_agent_either() -> None:
+    document = multi()
+    document["tool_calls"].append(task_call("tool-004", 200, "", "developer") | {INFO: {}})
+
+    document, _ = repaired(document)
+
+    assert INFO not in document["tool_calls"][-1]
+
+
+@pytest.mark.parametrize("result", [{}, {"display": None}])
+def test_a_result_that_holds_nothing_is_no_answer(result: Json) -> None:
+    document = multi()
+    calls = [call for part in (document, *document["sub_sessions"]) for call in part["tool_calls"]]
+    for call in calls:
+        call["output"] = {"status": "success"}
+    expected = results(document)
+
+    for call in calls:
+        call["output"] = {"status": "success", "result": result}
+
+    assert ("tool-002", "The clock is right.") in expected
+    assert expected == results(document)
+
+
+def results(document: Json) -> list[tuple[str, str]]:
+    found = events_of(json.dumps(document).encode())
+    return [(event.id, event.output) for event in found if isinstance(event, ToolResult)]
+
+
+@NOTHING
+def test_a_call_of_another_agent_in_the_one_list_of_calls_may_say_nothing_of_an_agent(nothing: Any) -> None:
+    document = multi()
+    for sub in document["sub_sessions"]:
+        document["tool_calls"] += [call | {"agent_id": sub["agent"]["agent_id"]} for call in sub.pop("tool_calls")]
+    expected = std_show(None, StdShowRequest(body=json.dumps(document).encode()))
+
+    assert {1, 3} == {agent.calls for agent in expected.agents}
+    assert expected == std_show(None, StdShowRequest(body=json.dumps(with_info(document, nothing)).encode()))
 
 
 def with_open_calls(where: str) -> Json:

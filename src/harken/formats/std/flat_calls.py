@@ -6,7 +6,7 @@ from __future__ import annotations
 from .copies import CONVERSATION
 from .document import Json
 from .hearers import agent_named, id_of
-from .parts import inner, instant, is_uncounted, objects, orchestrator
+from .parts import inner, instant, is_uncounted, objects, orchestrator, tells_agent
 
 _OF_CALL = ("agent_id", "agent")
 _LISTS = ("tool_calls", "tool_call_ids")
@@ -24,7 +24,7 @@ def flat_calls(data: Json) -> dict[int, list[int]]:
     free = [
         (place, call)
         for place, call in objects(data.get("tool_calls"))
-        if not is_uncounted(call) and id_of(call.get("call_id")) not in started and not call.get("subagent_info")
+        if not is_uncounted(call) and id_of(call.get("call_id")) not in started and not tells_agent(call)
     ]
     found = _by_ids(bare, free)
     whose = _Owners(data, [(place, sub) for place, sub in subs if place not in found], bare)

@@ -92,10 +92,15 @@ def _answer(output: Any) -> str:
     if not isinstance(output, dict):
         return text_of(output) if isinstance(output, str) else compact(output).decode()
     result = output.get("result")
-    said = _other_words(output) if result is None else _display(result)
+    said = _other_words(output) if _holds_nothing(result) else _display(result)
     if said is None:
         said = compact(result).decode() if result or not error_words(output) else ""
     return said
+
+
+def _holds_nothing(result: Any) -> bool:
+    """Whether an output has no result, or the standard's object with nothing in it."""
+    return result is None or (isinstance(result, dict) and all(value is None for value in result.values()))
 
 
 _WORDS = frozenset(

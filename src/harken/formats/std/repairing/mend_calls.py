@@ -302,10 +302,8 @@ def subagent_type(spot: Spot) -> bool:
     subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
     said = text(inner(inner(call, "input"), "params"), "subagent_type")
     said = said or text(inner(subs.get(text(call, "call_id")), "agent"), "agent_type")
-    if said:
-        return spot.put(said, "as the rest of the document says", keep=True)
     if tells_agent(call) or text(call, "call_id") in subs:
-        return False
+        return bool(said) and spot.put(said, "as the rest of the document says", keep=True)
     path = spot.path.rpartition(".")[0]
     return Spot(doc=spot.doc, rule=spot.rule, path=path, holder=call, key=_INFO).set_aside("which says of no agent")
 
