@@ -4,11 +4,12 @@ that nobody knows. An import keeps them as one record, so that an export has the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from harken.events import Event, Output
 from harken.events.base import clean, excerpt
 
+from .copies import CONVERSATION
 from .document import Json
 from .findings import OLD
 from .json_text import loads_kept
@@ -91,7 +92,8 @@ def beside_of(data: Json, calls: Mapping[str, object], annotations: list[str]) -
         fields[OLD + "summary"] = summary
     title = text(data, "task_title")
     recorded = _recorded(data)
-    kept_calls = {name: _call(call, recorded) for name, call in calls.items() if isinstance(call, dict)}
+    results = _told_results(data)
+    kept_calls = {name: _call(call, recorded, results) for name, call in calls.items() if isinstance(call, dict)}
     for name, kept_of_call in kept_calls.items() if is_of_one(data) else ():
         if category := own_category(calls[name]):
             kept_of_call["tool_category"] = category
@@ -123,9 +125,10 @@ def _recorded(data: Json) -> dict[str, int]:
     return {name: count for name, count in named.items() if name and count}
 
 
-def _call(call: Json, recorded: Mapping[str, int]) -> Json:
+def _call(call: Json, recorded: Mapping[str, int], results: Container[str] | None) -> Json:
     """What a call says beside its arguments and the words of its result."""
     kept: Json = {key: value for key, value in call.items() if key not in _OF_CALL} | _unread(call)
+    kept |= _lasted(call, results)
     given, output, info = inner(call, "input"), inner(call, "output"), inner(call, "subagent_info")
     if "params" in given:
         told = inner(given, "params").get("description")
@@ -144,6 +147,26 @@ def _call(call: Json, recorded: Mapping[str, int]) -> Json:
         key: value for key, value in info.items() if key not in of_agent and (key, value) != ("tool_uses", count)
     }
     return {key: value for key, value in kept.items() if value not in (None, {})}
+
+
+def _lasted(call: Json, results: Container[str] | None) -> Json:
+    """How long a call says it took, where that is not from its beginning to its end; and its end, where no result has
+    that time. `results` are the calls of which a conversation has one."""
+    began, ended, took = instant(call, "started_at"), instant(call, "ended_at"), call_duration(call)
+    is_answered = call.get("output") is not None if results is None else text(call, "call_id") in results
+    kept: Json = {}
+    if ended is not None and ended != began and not is_answered:
+        kept["ended_at"] = call["ended_at"]
+    if took is not None and took >= 0 and (began is None or ended is None or ended - began != round(took * 1000)):
+        kept["duration_ms"] = round(took)
+    return kept
+
+
+def _told_results(data: Json) -> set[str] | None:
+    """The ids of calls of which the conversations of a document have a result; None where it has no conversation."""
+    parts = [part for part in (data, *values(data.get("sub_sessions"))) if CONVERSATION in part]
+    found = {text(entry, "result") for part in parts for entry in values(part[CONVERSATION])}
+    return found if parts else None
 
 
 def _unread(call: Json) -> Json:
@@ -187,9 +210,14 @@ def annotations_in(beside: Json) -> frozenset[str]:
     return frozenset(name for name in found if isinstance(name, str)) if isinstance(found, list) else frozenset()
 
 
+def call_beside(beside: Json, record: str) -> Json:
+    """What the document says of the call of this record, and no event."""
+    return inner(inner(beside, "calls"), record)
+
+
 def agent_beside(beside: Json, record: str) -> Json:
     """What the document says of the agent that the call of this record made."""
-    return inner(inner(inner(beside, "calls"), record), "subagent_info")
+    return inner(call_beside(beside, record), "subagent_info")
 
 
 def laid(data: Json, beside: Json, records: Mapping[str, str]) -> Json:

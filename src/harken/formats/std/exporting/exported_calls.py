@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
-from harken.clock import format_instant
+from harken.clock import format_instant, in_calendar
 from harken.events import Metric, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
 from harken.events.tally import Tally
 from harken.formats.std.arguments import exact_params
+from harken.formats.std.beside import call_beside
 from harken.formats.std.categories import tool_category
 from harken.formats.std.document import Json
 from harken.formats.std.models import TASK
+from harken.formats.std.parts import instant, over
 
 from .moments import Moments
 from .spawning import OTHER_TYPE, SessionTree, SpawnedAgent
@@ -126,16 +128,25 @@ class ExportedCalls:
         return ExportedCall(data=data, derived=tuple(derived))
 
     def _end(self, call: ToolCall, data: Json) -> list[str]:
-        """When the call ended; one that nobody answered ended at once, as far as anybody knows."""
+        """When the call ended: as its result says, or the document that the session is from. One that nobody answered
+        ended with the sub-session that it began, else at once, as far as anybody knows."""
         result, started = self._results.get(id(call)), self._moments.of(call)
-        if result is None and self._may_lack_result(call):
+        said = call_beside(self._tree.beside, call.message_id)
+        took = said.get("duration_ms")
+        took = took if isinstance(took, int) else None
+        told = _told_end(said, started, took) if result is None else result.time
+        if result is None and told is None and self._may_lack_result(call):
             return []
-        ended = started if result is None else self._moments.of(result)
-        is_told = result is not None and result.time is not None and ended >= started
+        ended = told if told is not None else self._moments.of(result) if result else self._agent_ended(call) or started
+        is_told = told is not None and ended >= started
         ended = max(started, ended)
         data["ended_at"] = format_instant(ended)
-        data["duration_ms"] = (ended - started) // _MS
+        data["duration_ms"] = took if took is not None else (ended - started) // _MS
         return [] if is_told else ["ended_at"]
+
+    def _agent_ended(self, call: ToolCall) -> int | None:
+        """When the sub-session ended that a call began, as the document says that the session is from."""
+        return next((over(sub) for agent in self._tree.made_by(call)[:1] for sub in agent.told[-1:]), None)
 
     def _may_lack_result(self, call: ToolCall) -> bool:
         """Whether the call may still be answered. One that made an agent stands among the main calls as well, and is
@@ -156,6 +167,12 @@ class ExportedCalls:
         went_well = call.server_tool or self._went_well(call)
         data["output"] = {"status": "success"} if went_well else {"status": "failed", "error": NO_RESULT}
         return ["output"]
+
+
+def _told_end(said: Json, started: int, took: int | None) -> int | None:
+    """When a call without a result ended, by what a document says of it."""
+    ended = instant(said, "ended_at")
+    return started + took * _MS if ended is None and took and in_calendar(started + took * _MS) else ended
 
 
 def subagent_info(agent: SpawnedAgent) -> Json:
