@@ -86,3 +86,62 @@ def test_the_end_of_a_long_session_is_its_end_before_all_rows_are_counted(
     finally:
         context.close()
         served.stop()
+
+
+BOXES = """(selector) => [...document.querySelectorAll(selector)].map((one) => {
+  const { x, y, width, height } = one.getBoundingClientRect();
+  return { x, y, width, height, text: one.textContent.replace(/\\s+/g, '') };
+})"""
+
+
+@pytest.mark.parametrize("width", [1440, 1000, 380])
+@pytest.mark.parametrize("name", ["sub_agents", "rollout", "e0ee1aad"])
+def test_the_first_words_can_be_read_before_the_script_is_there_and_stay_where_they_are(
+    visit: Visit, sessions: dict[str, str], name: str, width: int
+) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 800})
+    held: list[Route] = []
+    page.route("**/app.js*", lambda route: held.append(route))
+    page.goto(f"{visit.served.url}/s/{sessions[name]}", wait_until="commit")
+    expect(page.locator("#first-words .first-row").first).to_be_visible()
+    page.evaluate("() => document.fonts.ready")
+    first, head = page.evaluate(BOXES, ".first-row"), page.evaluate(BOXES, ".first-head b")
+
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+
+    expect(page.locator(".row-frame").first).to_be_visible()
+    expect(page.locator("#first-words")).to_have_count(0)
+    then = page.evaluate(BOXES, ".row-frame")[: len(first)]
+    for before, after in [*zip(first, then, strict=True), *zip(head, page.evaluate(BOXES, "h1"), strict=True)]:
+        assert [before[key] for key in "xy"] == pytest.approx([after[key] for key in "xy"], abs=1)
+        assert before["text"] in after["text"] or page.locator(".answer").count()
+    # The last one may be higher: only the script knows that.
+    for before, after in zip(first[:-1], then[:-1], strict=True):
+        assert (before["width"], before["height"]) == pytest.approx((after["width"], after["height"]), abs=1)
+
+
+def test_a_session_that_is_opened_at_a_record_or_goes_on_has_no_first_words(
+    visit: Visit, sessions: dict[str, str]
+) -> None:
+    page = visit.page
+    page.route("**/app.js*", lambda route: route.abort())
+    for address in (f"/s/{sessions['cafe']}?e=x", f"/s/{sessions['cafe']}?v=flow", "/"):
+        page.goto(visit.served.url + address)
+        expect(page.locator("#first-words")).to_have_count(0)
+    page.unroute("**/app.js*")
+    page.goto("about:blank")
+    visit.problems.clear()  # that the script was not there
+
+
+def test_the_theme_that_was_chosen_is_there_with_the_first_words(visit: Visit, sessions: dict[str, str]) -> None:
+    page = visit.page
+    page.evaluate("() => localStorage.setItem('harken-theme', 'dark')")
+    page.route("**/app.js*", lambda route: route.abort())
+    page.goto(f"{visit.served.url}/s/{sessions['rollout']}")
+    expect(page.locator("#first-words")).to_be_visible()
+    assert "dark" == page.evaluate("() => document.documentElement.dataset.theme")
+    page.goto("about:blank")
+    visit.problems.clear()  # that the script was not there

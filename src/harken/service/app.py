@@ -51,6 +51,8 @@ class ServiceApp:
         self.streams = AnswerSlots(settings.streams, settings.streams_each, settings.waiting)
         self.follower = StoreFollower(repo)
         self.feed = FeedService(self)
+        self._noting: set[asyncio.Future[None]] = set()
+        """What is noted beside answers: the loop itself holds its tasks only weakly."""
         page = ServedRoute("/{path:path}", PageService(self._first_answers).respond, ["GET", "HEAD"], grant=PUBLIC)
         self.table = RouteTable(self._routes(), page)
         self.asgi: ASGIApp = RequestGuard(
@@ -124,13 +126,17 @@ class ServiceApp:
         asked = [
             (operations.function_of(name), self._asked(name, encode(request), visitor)) for name, request in questions
         ]
-        await self._note_use(visitor)
         question = b"page " + encode(
             [[name, request] for (name, _), (_, request) in zip(questions, asked, strict=True)]
         )
-        return await self.workers.ask_once(
+        answers = await self.workers.ask_once(
             visitor.name, question, lambda: [encode(function(self.repo, request)) for function, request in asked]
         )
+        # Whoever looks does not wait for the disk: a page is what is asked for first, by a token that nobody has used.
+        noting = asyncio.ensure_future(self._note_use(visitor))
+        self._noting.add(noting)
+        noting.add_done_callback(self._noting.discard)
+        return answers
 
     def _asked(self, name: str, body: bytes, visitor: Visitor) -> ApiRequest:
         """The request, in the name of whoever asks, if they may ask for all of it."""

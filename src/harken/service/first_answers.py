@@ -2,7 +2,8 @@
 
 Whoever opens the address of a session gets, behind the page itself, what the page is going to ask: the head of the
 session and its first rows. The page is on its way while these are made. They stand in an element that is no script, as
-JSON without `<`, so that nothing in them can be anything but text. A page that finds none there asks for them.
+JSON without `<`, so that nothing in them can be anything but text. A page that finds none there asks for them. The
+words of the first rows stand there to be read as well, until the page's script draws them (`first_words.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from .first_words import first_words
 from .operations import SERVED, function_of, may
 from .page import INDEX, file_of, page_file, read_file
 from .settings import Visitor
@@ -79,7 +81,10 @@ class _PageWithAnswers(Response):
         await send({"type": "http.response.body", "body": page, "more_body": True})
         try:
             async with asyncio.timeout(PATIENCE):
-                told = answers_element(self._asked, await self._ask(self._asked, self._visitor))
+                answers = await self._ask(self._asked, self._visitor)
+            is_beginning = [request.get("soon") for _, request in self._asked] == [True, True]
+            words = first_words(*answers) if is_beginning else b""
+            told = words + answers_element(self._asked, answers)
         except Exception:  # noqa: BLE001  the page is whole without them: it asks for them, and tells what is wrong
             told = b""
         await send({"type": "http.response.body", "body": told + end + rest, "more_body": False})

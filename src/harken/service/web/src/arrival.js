@@ -1,5 +1,6 @@
 // The page is sent before the answers that come with it are made (first_answers.py). Its script does not wait for them
 // to be read; what is drawn waits here.
+import { afterDrawing } from "./drawing.js";
 
 /** Resolves when all of the page is there, with what the server put into it, and its styles are: heights are measured. */
 export function pageArrived() {
@@ -19,3 +20,11 @@ export function stylesRead() {
     addEventListener("load", done, { once: true }); // where it had failed before anybody listened
   });
 }
+
+const firstWords = () => document.getElementById("first-words");
+
+/** Resolves when the words that the server put into the page can be read; at once where there are none. */
+export const firstWordsDrawn = () => (firstWords() ? new Promise(afterDrawing) : null);
+
+/** Remove them, for whoever draws the rows now. */
+export const endFirstWords = () => firstWords()?.remove();

@@ -91,6 +91,7 @@ export class List extends Component {
     this.toFocus = null;
     this.anchor = props.follow ? { end: true } : { n: props.start || 0, inset: props.start ? -(props.lead ?? 80) : 0 };
     this.ownScroll = -1;
+    if (props.known && this.anchor.n === 0) this.#guess();
     this.observer = new ResizeObserver((seen) => this.#measured(seen));
     if (props.handle) props.handle.current = this;
   }
@@ -188,6 +189,13 @@ export class List extends Component {
     const view = this.scroller.clientHeight;
     const content = this.#content;
     return content > LONGEST ? Math.max(1, (content - view) / (LONGEST - view)) : 1;
+  }
+
+  /** Which rows are going to be in sight, before there is anything to measure: so all is laid out once. */
+  #guess() {
+    const { total, known } = this.props;
+    this.from = 0;
+    this.to = Math.min(total, known.length, this.heights.at(innerHeight) + BESIDE) - 1;
   }
 
   #isAtEnd() {
@@ -304,8 +312,8 @@ export class List extends Component {
   render() {
     const { total, partial, row, label, itemRole = "article", class: name = "" } = this.props;
     const rows = [];
-    if (this.scroller && total) {
-      const shift = this.#scale === 1 ? 0 : this.scroller.scrollTop - this.#offset();
+    if ((this.scroller || this.to >= 0) && total) {
+      const shift = !this.scroller || this.#scale === 1 ? 0 : this.scroller.scrollTop - this.#offset();
       let place = this.heights.before(this.from) + shift;
       for (let n = this.from; n <= this.to; n++) {
         const data = this.get(n);

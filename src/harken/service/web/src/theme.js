@@ -1,19 +1,23 @@
 // Light, dark, or as the system has it.
-const stored = (() => {
+const KEY = "harken-theme";
+
+/** Take what was chosen before. */
+export function useStoredTheme() {
+  let stored = null;
   try {
-    return localStorage.getItem("harken-theme");
+    stored = localStorage.getItem(KEY);
   } catch {
-    return null; // a file that is opened from disk may have no storage
+    // a file that is opened from disk may have no storage
   }
-})();
-if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
+  if (stored === "light" || stored === "dark") document.documentElement.dataset.theme = stored;
+}
 
 export function nextTheme() {
   const now = document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   const next = now === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = next;
   try {
-    localStorage.setItem("harken-theme", next);
+    localStorage.setItem(KEY, next);
   } catch {
     // then it lasts as long as the page
   }

@@ -6,7 +6,7 @@ import { KEYS, useKeys } from "./keys.js";
 import { Help } from "./help.js";
 import { loadExport } from "./export.js";
 import { Toast } from "./states.js";
-import { nextTheme } from "./theme.js";
+import { nextTheme, useStoredTheme } from "./theme.js";
 import { Session } from "./views/session.js";
 import "./styles/viewer.css";
 
@@ -21,5 +21,6 @@ function Viewer() {
   return html`<${Session} /><${Toast} />${help.value ? html`<${Help} keys=${KEYS} close=${() => (help.value = false)} />` : null}`;
 }
 
+useStoredTheme();
 await loadExport();
 render(html`<${Viewer} />`, document.getElementById("app"));

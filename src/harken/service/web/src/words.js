@@ -1,9 +1,13 @@
-// Times, sizes and names in words. Times are the reader's own, and the page says so.
+// Times, sizes and names in words. Times are the reader's own, and the page says so. Dates and numbers are written in
+// English, as all else is: a browser needs 15 ms to get its own formats ready, and the first rows wait for them.
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 
-export const timeOf = (text) => (text ? new Date(text) : null);
+export function timeOf(text) {
+  const time = new Date(text || NaN);
+  return Number.isNaN(time.getTime()) ? null : time;
+}
 
 /** 4 s, 12 min, 3 h 30 min, 2 d */
 export function duration(seconds) {
@@ -15,7 +19,32 @@ export function duration(seconds) {
   return `${Math.floor(s / DAY)} d` + (Math.floor((s % DAY) / HOUR) ? ` ${Math.floor((s % DAY) / HOUR)} h` : "");
 }
 
-/** just now, 4 min ago, 3 h ago, yesterday, 14 Nov */
+const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+const weekday = (time) => WEEKDAYS[time.getDay()];
+
+/** Mon */
+export const shortWeekday = (time) => weekday(time).slice(0, 3);
+
+/** Nov */
+export const shortMonth = (time) => MONTHS[time.getMonth()].slice(0, 3);
+
+/** Nov 14 */
+export const date = (time) => `${shortMonth(time)} ${time.getDate()}`;
+
+/** Nov 14, 2025 */
+export const fullDate = (time) => `${date(time)}, ${time.getFullYear()}`;
+
+const isThisYear = (time, now = Date.now()) => time.getFullYear() === new Date(now).getFullYear();
+
+/** Nov 14; of another year Nov 14, 2025 */
+export const nearDate = (time, now) => (isThisYear(time, now) ? date(time) : fullDate(time));
+
+/** Friday, November 14; of another year Friday, November 14, 2025 */
+export const longDate = (time) => `${weekday(time)}, ${MONTHS[time.getMonth()]} ${time.getDate()}${isThisYear(time) ? "" : `, ${time.getFullYear()}`}`;
+
+/** just now, 4 min ago, 3 h ago, yesterday, Nov 14 */
 export function ago(text, now = Date.now()) {
   const time = timeOf(text);
   if (!time) return "";
@@ -27,7 +56,7 @@ export function ago(text, now = Date.now()) {
   return day(text, now);
 }
 
-/** today, yesterday, Mon 14 Nov, 14 Nov 2025 */
+/** today, yesterday, Fri, Nov 14, Nov 14, 2025 */
 export function day(text, now = Date.now()) {
   const time = timeOf(text);
   if (!time) return "";
@@ -35,25 +64,37 @@ export function day(text, now = Date.now()) {
   const days = Math.round((new Date(today).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / (DAY * 1000));
   if (days === 0) return "today";
   if (days === 1) return "yesterday";
-  const parts = { day: "numeric", month: "short" };
-  if (days > 0 && days < 7) return time.toLocaleDateString(undefined, { weekday: "short", ...parts });
-  return time.toLocaleDateString(undefined, time.getFullYear() === today.getFullYear() ? parts : { ...parts, year: "numeric" });
+  if (days > 0 && days < 7) return `${shortWeekday(time)}, ${date(time)}`;
+  return nearDate(time, now);
 }
 
-export const clock = (text, seconds = false) =>
-  text ? timeOf(text).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined, hour12: false }) : "";
+const two = (n) => String(n).padStart(2, "0");
 
-export const moment = (text) => (text ? timeOf(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium", hour12: false }) : "");
+/** 09:41; with seconds 09:41:07 */
+export function clock(text, seconds = false) {
+  const time = timeOf(text);
+  return time ? [time.getHours(), time.getMinutes(), ...(seconds ? [time.getSeconds()] : [])].map(two).join(":") : "";
+}
+
+/** Nov 14, 2025, 09:41:07 */
+export function moment(text) {
+  const time = timeOf(text);
+  return time ? `${fullDate(time)}, ${clock(text, true)}` : "";
+}
+
+/** 2,145 */
+export const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** $0.004, $1.20, $2,145.78; "" where nobody knows. */
 export function money(micros) {
   if (micros === null || micros === undefined) return "";
   const dollars = micros / 1e6;
   const digits = dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2;
-  return "$" + dollars.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const [whole, part] = Math.abs(dollars).toFixed(digits).split(".");
+  return `$${dollars < 0 ? "-" : ""}${grouped(whole)}.${part}`;
 }
 
-export const count = (n) => (n === null || n === undefined ? "" : n.toLocaleString("en-US"));
+export const count = (n) => (n === null || n === undefined ? "" : (n < 0 ? "-" : "") + grouped(String(Math.abs(n))));
 
 /** 812, 12.4k, 1.2M */
 export function few(n) {

@@ -5,7 +5,7 @@ import { html, names } from "../html.js";
 import { useKeys } from "../keys.js";
 import { Icon, RuntimeMark } from "../marks.js";
 import { Loading, Problem, useAnswer } from "../states.js";
-import { ago, count, clock, day as dayWords, duration, money, plural, shown } from "../words.js";
+import { ago, count, clock, day as dayWords, duration, grouped, longDate, money, plural, shortWeekday, shown } from "../words.js";
 import { DayBars } from "./day_bars.js";
 import { EmptyStore } from "./empty.js";
 import { ContinueButton, OwnStrip, nameAmong, priceOf, useChanges, useTicks } from "./pieces.js";
@@ -41,7 +41,7 @@ export function Home() {
   </main>`;
 }
 
-const longDay = (day) => new Date(`${day}T12:00:00`).toLocaleDateString(undefined, { weekday: "long", day: "numeric", month: "long", year: new Date().getFullYear() === Number(day.slice(0, 4)) ? undefined : "numeric" });
+const longDay = (day) => longDate(new Date(`${day}T12:00:00`));
 
 function dayBefore(day) {
   const date = new Date(`${day}T12:00:00`);
@@ -176,7 +176,7 @@ function Week({ told }) {
       return html`<li class=${names({ current: one.day === told.day })}><a href=${"/?day=" + one.day} title=${`${dayWords(date)}: ${plural(one.sessions, "session")}${one.price_usd_micros !== null ? ", " + money(one.price_usd_micros) : ""}`}>
         <span class="week-price">${one.price_usd_micros ? roundMoney(one.price_usd_micros) : one.sessions ? plural(one.sessions, "session").replace(/ .*/, "×") : "–"}</span>
         <span class="week-bar" style=${{ height: `${Math.round((one.price_usd_micros || 0) / most * 72)}px` }}>${[others, ...parts.slice().reverse()].map((price, n, all) => (price > 0 ? html`<i class=${n === 0 ? "heat-other" : "heat" + (4 - (all.length - 1 - n))} style=${{ flex: price }}></i>` : null))}</span>
-        <span class="week-name">${date.toLocaleDateString(undefined, { weekday: "short" })}</span><span class="screen-reader">${dayWords(date)}, ${plural(one.sessions, "session")}</span>
+        <span class="week-name">${shortWeekday(date)}</span><span class="screen-reader">${dayWords(date)}, ${plural(one.sessions, "session")}</span>
       </a></li>`;
     })}</ol>
     <div class="week-legend dim xs"><span class="grow">${projects.map((name, n) => html`<span class="key"><i class=${"heat" + (4 - n)}></i>${shown(nameAmong(name, projects))}</span>`)}${rest && projects.length ? html`<span class="key"><i class="heat-other"></i>other</span>` : null}</span><a class="link" href="/stats?since=week">Stats</a></div>
@@ -186,5 +186,5 @@ function Week({ told }) {
 /** $75, $0.42: a bar has little room. */
 export function roundMoney(micros) {
   const dollars = micros / 1e6;
-  return "$" + (dollars >= 10 ? Math.round(dollars).toLocaleString("en-US") : dollars >= 1 ? dollars.toFixed(1).replace(/\.0$/, "") : Number(dollars.toPrecision(2)));
+  return "$" + (dollars >= 10 ? grouped(String(Math.round(dollars))) : dollars >= 1 ? dollars.toFixed(1).replace(/\.0$/, "") : Number(dollars.toPrecision(2)));
 }

@@ -1,5 +1,5 @@
 // How lanes are drawn: on one canvas that is as high as the window, however many agents there are.
-import { clock, duration, timeOf } from "../words.js";
+import { clock, date, duration, timeOf } from "../words.js";
 import { colourOf } from "../marks.js";
 import { ticks } from "./lane_time.js";
 
@@ -32,8 +32,8 @@ export function penOf(canvas) {
 /** What a tick says: as much of the time as tells it from its neighbours. */
 export function tickWords(micros, step) {
   const text = new Date(micros / 1000).toISOString();
-  if (step >= 86400) return timeOf(text).toLocaleDateString(undefined, { day: "numeric", month: "short" });
-  if (timeOf(text).getHours() === 0 && timeOf(text).getMinutes() === 0 && step >= 3600) return timeOf(text).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  if (step >= 86400) return date(timeOf(text));
+  if (timeOf(text).getHours() === 0 && timeOf(text).getMinutes() === 0 && step >= 3600) return date(timeOf(text));
   if (step < 1) return clock(text, true) + "." + String(Math.floor((micros / 1e5) % 10));
   return clock(text, step < 60);
 }

@@ -8,7 +8,7 @@ import { Icon, RuntimeMark } from "../marks.js";
 import { ask } from "../server.js";
 import { useTyped } from "../typing.js";
 import { Loading, Problem, State, useAnswer, useLast } from "../states.js";
-import { ago, clock, count, day, moment, money, pathEnd, plural, runtimeName, shown } from "../words.js";
+import { ago, clock, count, day, moment, money, pathEnd, plural, runtimeName, shortWeekday, shown, timeOf } from "../words.js";
 import { EmptyStore } from "./empty.js";
 import { OwnStrip, nameAmong, priceOf, useChanges, useTicks, useWide } from "./pieces.js";
 import { Preview } from "./preview.js";
@@ -228,7 +228,7 @@ function lastOf(row, now = Date.now()) {
   const words = day(row.active, now);
   if (words === "today") return clock(row.active);
   const days = (now - new Date(row.active)) / DAY;
-  return days > 0 && days < 6 && words !== "yesterday" ? new Date(row.active).toLocaleDateString(undefined, { weekday: "short" }) : words;
+  return days > 0 && days < 6 && words !== "yesterday" ? shortWeekday(timeOf(row.active)) : words;
 }
 
 function SessionRow({ row, chosen, choose, beside }) {

@@ -2,7 +2,7 @@
 import { address, setParams } from "../address.js";
 import { html } from "../html.js";
 import { useAnswer } from "../states.js";
-import { few, modelName, money, runtimeName, shown } from "../words.js";
+import { date, few, fullDate, modelName, money, runtimeName, shortMonth, shown } from "../words.js";
 import { roundMoney } from "./home.js";
 import { nameAmong, useWide } from "./pieces.js";
 import { sortOut } from "./stats.js";
@@ -116,9 +116,9 @@ export function CostByDay({ window, project, told }) {
 }
 
 function labelOf(one, by) {
-  const date = noon(one.since);
-  if (by === "month") return date.toLocaleDateString(undefined, { month: "short", year: "numeric" });
-  return (by === "week" ? "week of " : "") + date.toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+  const begun = noon(one.since);
+  if (by === "month") return `${shortMonth(begun)} ${begun.getFullYear()}`;
+  return (by === "week" ? "week of " : "") + fullDate(begun);
 }
 
 /** Names under some bars: Mondays of a month of days, the first week of a month, every month while there is room. */
@@ -126,8 +126,8 @@ function Axis({ bars, by }) {
   const wide = useWide(620);
   const every = Math.max(1, Math.ceil(bars.length / (wide ? 10 : 4)));
   const isNamed = (one, n) => (by === "day" && wide && bars.length > 14 && bars.length <= 45 ? noon(one.since).getDay() === 1 : n % every === 0);
-  const options = by === "month" ? { month: "short", year: bars.length > 12 ? "2-digit" : undefined } : { day: "numeric", month: "short" };
-  return html`<div class="bars-axis" aria-hidden="true">${bars.map((one, n) => (isNamed(one, n) ? html`<span style=${{ left: `${((n + 0.5) / bars.length) * 100}%` }}>${noon(one.since).toLocaleDateString(undefined, options)}</span>` : null))}</div>`;
+  const nameOf = (begun) => (by !== "month" ? date(begun) : bars.length > 12 ? `${shortMonth(begun)} ${String(begun.getFullYear()).slice(-2)}` : shortMonth(begun));
+  return html`<div class="bars-axis" aria-hidden="true">${bars.map((one, n) => (isNamed(one, n) ? html`<span style=${{ left: `${((n + 0.5) / bars.length) * 100}%` }}>${nameOf(noon(one.since))}</span>` : null))}</div>`;
 }
 
 function BehindBars({ bars, by, periods, parts, side, write, of }) {

@@ -1,4 +1,6 @@
 // Windows of time, as addresses write them: a word, or days of the reader's own zone.
+import { nearDate } from "../words.js";
+
 const DAY = 24 * 3600 * 1000;
 
 /** word in the address, what a reader is told, days back; today is 0. */
@@ -45,17 +47,15 @@ export function sinceOf(word, now = Date.now()) {
 
 export const untilOf = (word) => dayOf(word)?.toISOString() || "";
 
-/** A window in words: Today, 7 days, 14 Jan, 14 Jan to 20 Jan, since 14 Jan. */
+/** A window in words: Today, 7 days, Jan 14, Jan 14 to Jan 20, since Jan 14. */
 export function windowName(since, until) {
   const known = WINDOWS.find(([name]) => name === since);
   if (known && !until) return known[1];
-  const year = new Date().getFullYear();
-  const write = (day) => day.toLocaleDateString(undefined, { day: "numeric", month: "short", year: day.getFullYear() === year ? undefined : "numeric" });
   const [from, behind] = [dayOf(since), dayOf(until)];
   const last = behind && new Date(behind.getFullYear(), behind.getMonth(), behind.getDate() - 1);
-  if (from && last) return from.getTime() === last.getTime() ? write(from) : `${write(from)} to ${write(last)}`;
-  if (from) return `since ${write(from)}`;
-  return last ? `until ${write(last)}` : "";
+  if (from && last) return from.getTime() === last.getTime() ? nearDate(from) : `${nearDate(from)} to ${nearDate(last)}`;
+  if (from) return `since ${nearDate(from)}`;
+  return last ? `until ${nearDate(last)}` : "";
 }
 
 /** The days of a window in their order, as dates; at most so many. */

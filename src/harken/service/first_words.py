@@ -1,0 +1,103 @@
+"""The first words of a transcript as plain HTML, to be read while the page's script is loaded.
+
+They stand where the script then draws the same rows (`rows.js`), and go when it does (`arrival.js`). So that nothing
+moves, they end with the first row of which only the script knows how high it is. Everything in a transcript may pretend
+to be something else: all of it is text, escaped, in elements that can do nothing.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harken.text import safe
+
+MOST_ROWS = 16
+MOST_CHARACTERS = 6000
+"""What more than fills a window."""
+_LINE = 240
+"""Characters of a row that is folded; `rows.js` shows as many."""
+_FOLDED = frozenset({"thinking", "injected", "instructions", "result"})
+_NOTICES = frozenset({"notice", "edit", "agent"})
+_PARAGRAPHS = re.compile(r"\n\s*\n")
+
+
+class _Row(msgspec.Struct):
+    kind: str
+    who: str
+    text: str
+    cut: int
+    title: str
+    pictures: list[Any]
+
+
+class _Rows(msgspec.Struct):
+    rows: list[_Row]
+
+
+class _Head(msgspec.Struct):
+    title: str
+    short: str
+    running: bool
+    agents: list[Any]
+
+
+_HEADS, _TRANSCRIPTS = msgspec.json.Decoder(_Head), msgspec.json.Decoder(_Rows)
+
+
+def first_words(session_page: bytes, transcript: bytes) -> bytes:
+    """The element, from the answers to what the page asks first; empty where there is nothing to read. A session that
+    goes on is shown from its end, of which nothing is here."""
+    head = _HEADS.decode(session_page)
+    rows = "" if head.running else "".join(_drawn(head, _TRANSCRIPTS.decode(transcript).rows))
+    if not rows:
+        return b""
+    return (
+        '<div id="first-words" aria-busy="true"><div class="first-top"></div>'
+        f'<div class="first-head"><b class="cut">{_text(head.title or head.short)}</b></div>'
+        f'<div class="first-view"><i class="first-outline"></i><div class="first-rows">{rows}</div></div></div>'
+    ).encode()
+
+
+def _drawn(head: _Head, rows: list[_Row]) -> Iterator[str]:
+    left = MOST_CHARACTERS
+    for row in rows[:MOST_ROWS]:
+        text = row.text[:left]
+        if not (body := _body(row, text, has_several=len(head.agents) > 1)):
+            return
+        yield f'<div class="first-row"><i class="first-time">&nbsp;</i>{body}</div>'
+        left -= 0 if row.kind in _FOLDED else len(text)
+        if left <= 0 or row.kind == "answer" or (row.kind == "prompt" and (row.cut or row.pictures)):
+            return
+
+
+def _body(row: _Row, text: str, *, has_several: bool) -> str:
+    """The row; empty where it is drawn in a way of its own."""
+    if row.kind == "prompt":
+        words = f'<div class="plain">{_text(text)}</div>'
+        return f'<div class="first-prompt">{_who("You" if row.who == "User" else row.who)}{words}</div>'
+    if row.kind == "answer":
+        parts = "".join(f'<p class="plain">{_text(part.strip())}</p>' for part in _PARAGRAPHS.split(text.strip()))
+        return f'<div class="first-answer">{_who(row.who) if has_several else ""}<div class="prose">{parts}</div></div>'
+    if row.kind in _NOTICES:
+        return f'<p class="first-note">{f"<b>{_text(row.title)}</b> " if row.title else ""}{_text(text)}</p>'
+    return _folded(row) if row.kind in _FOLDED else ""
+
+
+def _who(name: str) -> str:
+    return f'<div class="first-who"><b>{_text(name)}</b></div>'
+
+
+def _folded(row: _Row) -> str:
+    line = _text(row.text.strip().partition("\n")[0][:_LINE])
+    if row.kind == "thinking":
+        return f'<div class="first-thought cut">{line or "Sealed reasoning"}</div>'
+    return f'<div class="first-folded cut"><b>{_text(row.title) or row.kind}</b> <span class="dim">{line}</span></div>'
+
+
+def _text(words: str) -> str:
+    return html.escape(safe(words))

@@ -1,0 +1,1 @@
+import{a,b}from"./part-KZUF2KEO.js";import"./part-7QN675VR.js";import"./part-CUEWGRSD.js";import"./part-S5WJ5IJP.js";import"./part-UH5O6ERI.js";import"./part-C5EXHZXX.js";import"./part-5E77M2NB.js";export{a as Home,b as roundMoney};

@@ -1,1 +1,0 @@
-import{a,b}from"./part-XSB7TGLB.js";import"./part-SITSIPQX.js";import"./part-UETGQ455.js";import"./part-4GHKFCSA.js";import"./part-WHWQRZZE.js";import"./part-KE4UJXNC.js";import"./part-B3IAOSXE.js";export{a as Home,b as roundMoney};

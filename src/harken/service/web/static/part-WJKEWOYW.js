@@ -1,0 +1,1 @@
+import{c as n,e as c,f as a,j as o,m as i}from"./part-5E77M2NB.js";function g(t,{heard:f=null,along:p={}}={}){let e=o.value.params.get(t)||"",[m,u]=n(e),s=a(e);return c(()=>{let r=o.value.params.get(t)||"";r!==s.current&&(s.current=r,u(r),f?.(r))},[e]),[m,r=>{u(r),i({[t]:s.current=r.trim(),...p},{replace:!0})}]}export{g as a};
