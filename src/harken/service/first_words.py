@@ -26,7 +26,7 @@ _NOTICES = frozenset({"notice", "edit", "agent"})
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
-class _Row(msgspec.Struct):
+class _FirstRow(msgspec.Struct):
     kind: str
     who: str
     text: str
@@ -35,18 +35,18 @@ class _Row(msgspec.Struct):
     pictures: list[Any]
 
 
-class _Rows(msgspec.Struct):
-    rows: list[_Row]
+class _FirstRows(msgspec.Struct):
+    rows: list[_FirstRow]
 
 
-class _Head(msgspec.Struct):
+class _FirstHead(msgspec.Struct):
     title: str
     short: str
     running: bool
     agents: list[Any]
 
 
-_HEADS, _TRANSCRIPTS = msgspec.json.Decoder(_Head), msgspec.json.Decoder(_Rows)
+_HEADS, _TRANSCRIPTS = msgspec.json.Decoder(_FirstHead), msgspec.json.Decoder(_FirstRows)
 
 
 def first_words(session_page: bytes, transcript: bytes) -> bytes:
@@ -63,7 +63,7 @@ def first_words(session_page: bytes, transcript: bytes) -> bytes:
     ).encode()
 
 
-def _drawn(head: _Head, rows: list[_Row]) -> Iterator[str]:
+def _drawn(head: _FirstHead, rows: list[_FirstRow]) -> Iterator[str]:
     left = MOST_CHARACTERS
     for row in rows[:MOST_ROWS]:
         text = row.text[:left]
@@ -75,7 +75,7 @@ def _drawn(head: _Head, rows: list[_Row]) -> Iterator[str]:
             return
 
 
-def _body(row: _Row, text: str, *, has_several: bool) -> str:
+def _body(row: _FirstRow, text: str, *, has_several: bool) -> str:
     """The row; empty where it is drawn in a way of its own."""
     if row.kind == "prompt":
         words = f'<div class="plain">{_text(text)}</div>'
@@ -92,7 +92,7 @@ def _who(name: str) -> str:
     return f'<div class="first-who"><b>{_text(name)}</b></div>'
 
 
-def _folded(row: _Row) -> str:
+def _folded(row: _FirstRow) -> str:
     line = _text(row.text.strip().partition("\n")[0][:_LINE])
     if row.kind == "thinking":
         return f'<div class="first-thought cut">{line or "Sealed reasoning"}</div>'
