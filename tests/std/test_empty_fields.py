@@ -11,8 +11,8 @@ from harken.api.std_show import StdShowRequest, std_show
 from harken.events import ToolResult
 from harken.formats.std.importing.to_events import events_of
 from harken.formats.std.repairing.repair import Repaired, repair
-from support.std_checks import errors_of
-from support.std_documents import multi, task_call
+from support.std_checks import errors_of, findings_of
+from support.std_documents import multi, single, task_call
 
 Json = dict[str, Any]
 INFO = "subagent_info"
@@ -41,6 +41,17 @@ def test_a_call_that_says_nothing_of_an_agent_is_no_task(nothing: Any) -> None:
     expected = std_show(None, StdShowRequest(body=json.dumps(multi()).encode()))
 
     assert expected == std_show(None, StdShowRequest(body=json.dumps(with_info(multi(), nothing)).encode()))
+
+
+def test_a_session_of_one_agent_may_have_the_fields_of_several_with_nothing_in_them() -> None:
+    fields = dict.fromkeys(("collaboration", "sub_sessions", "messages", "phase_annotations", "phases"))
+    document = single()
+    document["tool_calls"].append(task_call("tool-009", 100, "", "developer"))
+    document["tool_calls"][-1].pop(INFO)
+    name = f"{document['session_id']}.json"
+
+    assert findings_of(document, name) == findings_of(document | fields, name)
+    assert {"file-name", "file-suffix"} == {finding.rule for finding in findings_of(single() | fields, "x-multi.json")}
 
 
 def test_a_model_that_nobody_knows_is_not_told_as_left_out() -> None:

@@ -25,7 +25,7 @@ def link_findings(document: Document) -> Iterator[DocumentFinding]:
     if document.kind == "std-008" and data.get("sub_sessions") == [] and data.get("status") != "in_progress":
         yield found("no-sub-session", "sub_sessions", "a multi-agent session has at least one sub-session")
     yield from _triggers(data, calls, subs)
-    yield from _task_calls(data, subs, is_multi=document.kind == "std-008" or "collaboration" in data)
+    yield from _task_calls(data, subs, is_multi=document.kind == "std-008" or data.get("collaboration") is not None)
     yield from _parents(data, subs)
     yield from _sub_agents(data)
     yield from _ranges(data)

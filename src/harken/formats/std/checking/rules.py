@@ -164,5 +164,5 @@ def _name_findings(document: Document, name: str) -> Iterator[DocumentFinding]:
         )
     if document.kind == "std-008" and not is_multi_name(f"{stem}.json"):
         yield found("file-suffix", "", f"the name of a multi-agent document ends in -multi.json; this is {shown(stem)}")
-    elif document.kind == "std-001" and is_multi_name(f"{stem}.json") and "collaboration" not in document.data:
+    elif document.kind == "std-001" and is_multi_name(f"{stem}.json") and document.data.get("collaboration") is None:
         yield found("file-suffix", "", f"the file is called {shown(stem)}, but only one agent is in the document")

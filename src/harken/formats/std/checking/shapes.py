@@ -79,11 +79,12 @@ def _may_lack(data: Json, finding: DocumentFinding) -> bool:
 
 
 def _added_parts(data: Json) -> Iterator[DocumentFinding]:
-    """The parts of a multi-agent session in a single-agent one: the migration of the standard adds them."""
-    if "collaboration" in data:
+    """The parts of a multi-agent session in a single-agent one: the migration of the standard adds them, and programs
+    that write all of their fields have nothing in them."""
+    if data.get("collaboration") is not None:
         yield from check(data["collaboration"], Collaboration, "collaboration")
     for name, model in (("sub_sessions", SubAgentSession), ("messages", AgentMessage)):
-        if name not in data:
+        if data.get(name) is None:
             continue
         if not isinstance(data[name], list):
             yield found("wrong-type", name, f"`{name}` is {shown(data[name])}; it must be a list")
