@@ -520,3 +520,20 @@ def test_a_time_without_a_date_has_the_zone_of_the_beginning_however_that_is_wri
     found, _ = repaired(document)
 
     assert made == found["tool_calls"][0]["started_at"]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [{"developer": "builder", "reviewer": "checker"}, {"builder": "developer", "checker": "reviewer"}],
+    ids=["type to id", "id to type"],
+)
+def test_participants_by_their_types_or_ids_are_those_that_others_name(listed: Json) -> None:
+    expected = multi()
+    document = multi()
+    document["collaboration"]["participants"] = listed
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert expected["collaboration"]["participants"] == made["collaboration"]["participants"]
+    assert expected["summary"] == made["summary"]

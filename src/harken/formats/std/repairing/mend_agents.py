@@ -149,15 +149,21 @@ def participants(spot: Spot) -> bool:
         made = [identifier(agent) for name, agent in working.items() if name]
         return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
     if isinstance(said, dict) and said and all(isinstance(one, dict | str | list) for one in said.values()):
-        made = [one for key, held in said.items() for one in _entries(key, held)]
+        known = {name: kind for kind, names in parts.agents_elsewhere(spot.doc.data).items() for name in names}
+        made = [one for key, held in said.items() for one in _entries(key, held, known)]
         return spot.put(made, "its entries, each with the name under which it stood", keep=True)
     if not isinstance(said, str) or not (names := [name for one in _BETWEEN.split(said) if (name := one.strip())]):
         return False
     return spot.put(names, "the only entry" if len(names) == 1 else "the names in it")
 
 
-def _entries(key: str, held: dict[str, Any] | str | list[Any]) -> list[Any]:
-    """The agents under a name: the one that is called so, or those of that type."""
+def _entries(key: str, held: dict[str, Any] | str | list[Any], known: dict[str, str]) -> list[Any]:
+    """The agents under a name: the one that is called so, or those of that type. `known` are the agents that others
+    name, with their types: the text under a type may be the id of one, that under an id its type."""
+    if isinstance(held, str) and held in known:
+        return [{"agent_id": held, "agent_type": key}]
+    if isinstance(held, str) and key in known and known[key] == held:
+        return [{"agent_id": key, "agent_type": held}]
     if isinstance(held, list):
         kind = key.removesuffix("s")
         return [{"agent_type": kind, **(one if isinstance(one, dict) else {"agent_id": one})} for one in held]
