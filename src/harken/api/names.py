@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken.context.names import is_own
-from harken.errors import BadRequest, NotFound
+from harken.errors import NotFound
 from harken.repo import Repo
 from harken.store import Name
 
@@ -191,9 +191,7 @@ class UndoRequest(ApiRequest, frozen=True, kw_only=True):
 def undo(repo: Repo, request: UndoRequest) -> NameAnswer:
     """Take back a move of a branch or tag, which is one more move."""
     name, number = request.name, request.number
-    if name and number is not None:
-        raise BadRequest("a move is named by its number or by a name, not by both", hint="give one of the two")
-    if name.isdecimal() and len(name) < _LONGEST and not repo.moves(name, limit=1):
+    if number is None and name.isdecimal() and len(name) < _LONGEST and not repo.moves(name, limit=1):
         name, number = "", int(name)
     return name_answers(repo, [repo.undo(name or None, number=number, who=request.who)])[0]
 

@@ -32,6 +32,8 @@ class UsageRequest(ApiRequest, frozen=True, kw_only=True):
     """Only of sessions in this folder or below it, or in a folder of this name; empty for all."""
     prices: str = ""
     """A file of prices whose entries stand over those that come with Harken; empty for none."""
+    named: bool = False
+    """Whether to name the sessions of each figure, too."""
 
 
 class SpendingAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -39,6 +41,8 @@ class SpendingAnswer(ApiAnswer, frozen=True, kw_only=True):
 
     sessions: int
     """In how many sessions; a sub-agent counts with the one that spawned it."""
+    session_ids: list[str]
+    """Their ids, where they were asked for (`named`); else none."""
     requests: int
     """Requests, each once. Tools have none: a request is nobody's tool."""
     usage: TokensAnswer
@@ -121,7 +125,9 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
     for by in request.by:
         apart = request.split if by in PERIODS else ""
         for group in spent.split(by, apart) if apart else spent.groups(by, request.per):
-            yield UsageAnswer(by=by, key=group.key, title=group.title, per=group.per, **_fields(group.spending))
+            yield UsageAnswer(
+                by=by, key=group.key, title=group.title, per=group.per, **_fields(group.spending, request.named)
+            )
     total, peak = spent.total(), spent.peak()
     yield UsageTotal(
         since=stamp(since),
@@ -132,7 +138,7 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         peak_sessions=peak.sessions,
         peak_at=stamp(peak.time),
         uncounted=total.uncounted,
-        **_fields(total),
+        **_fields(total, request.named),
     )
     if problems := spent.problems():
         gone = all("evicted" in problem or "were forgotten on" in problem for problem in problems)
@@ -140,9 +146,10 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         raise kind("; ".join(problems), hint="`harken fsck` says what is damaged")
 
 
-def _fields(spending: Spending) -> dict[str, Any]:
+def _fields(spending: Spending, named: bool) -> dict[str, Any]:
     return {
         "sessions": len(spending.sessions),
+        "session_ids": sorted(spending.sessions) if named else [],
         "requests": spending.requests,
         "usage": tokens_answer(spending.tokens.possible),
         "price_usd_micros": spending.price_usd_micros,

@@ -42,6 +42,7 @@ class RemoteSpent(Spent):
             "until": stamp(until) or "",
             "project": project,
             "prices": prices,
+            "named": True,
         }
         self._problems: list[str] = []
         self._groups: dict[tuple[str, str, str], list[UsageAnswer]] = {}
@@ -76,8 +77,7 @@ class RemoteSpent(Spent):
         if (by, per, split) not in self._groups:
             self.whole = self._ask(by, per, split)
         return [
-            UsageGroup(one.key, one.title, values.spending_of(one, one.key if by == "session" else ""), one.per)
-            for one in self._groups[by, per, split]
+            UsageGroup(one.key, one.title, values.spending_of(one), one.per) for one in self._groups[by, per, split]
         ]
 
     def by_day(self, ahead: int, by: str = "project") -> dict[int, dict[str, Spending]]:

@@ -167,12 +167,12 @@ def _price_of(answer: PriceAnswer) -> PriceSum:
     return PriceSum(usd_micros=answer.usd_micros, unpriced=answer.unpriced, unverified=answer.unverified)
 
 
-def spending_of(answer: SpendingAnswer, session: str = "") -> Spending:
-    """What was used. Of which sessions is known where it is one; else they stand as numbers, as many as there are."""
+def spending_of(answer: SpendingAnswer) -> Spending:
+    """What was used; the answer names its sessions."""
     known = sum(answer.unpriced.values())
     price = answer.price_usd_micros
     return Spending(
-        sessions={session} if session else {str(number) for number in range(answer.sessions)},
+        sessions=set(answer.session_ids),
         requests=answer.requests,
         tokens=tokens_of(answer.usage),
         cost=(price or 0) * MICRO,

@@ -18,6 +18,7 @@ from harken import clock, ids
 from harken.analytics.activity import Peak, peak
 from harken.analytics.prices import MICRO, PriceList, micros
 from harken.context.chains import in_project
+from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.base import sum_of_known
 from harken.events.tally import NO_TOKENS
@@ -309,13 +310,16 @@ class Spent:
             for slot in {part.slot for part in self._parts if part.slot is not None}:
                 days[slot] = clock.local_period(slot * QUARTER, by)
             return lambda part: days[part.slot]
-        return {
+        keys: dict[str, Callable[[_Part], str]] = {
             "project": lambda part: self._project(part.session),
             "model": lambda part: part.model,
             "runtime": lambda part: self._known[part.session].runtime,
             "agent": lambda part: self._agent(part),
             "session": lambda part: self._session(part.session),
-        }[by]
+        }
+        if by not in keys:
+            raise BadRequest(f"usage cannot be added up by {by!r:.99}", hint=f"one of {', '.join(BY)}")
+        return keys[by]
 
     def _session(self, number: int) -> str:
         return self._known[self._top[number]].name

@@ -50,6 +50,8 @@ class Naming:
     def undo(self, name: str | None = None, *, number: int | None = None, who: str = "") -> Name:
         """Take back the newest deliberate move of a name (or of any), or the move of that number, which is one more
         move. `Conflict` if the name has gone on since."""
+        if name and number is not None:
+            raise BadRequest("a move is named by its number or by a name, not by both", hint="give one of the two")
         return names.undo(self.store, name, number, time=self.clock(), who=who)
 
     def names(self, kind: str | None = None) -> list[Name]:

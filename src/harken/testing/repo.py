@@ -162,6 +162,8 @@ class RepoContract(RepoSessionsContract, RepoPrincipalsContract):
         assert ("me", "a try") == (repo.moves()[-1].who, repo.moves()[-1].why)
         assert first.id == repo.undo("review").target
         assert first == repo.commit("review")
+        with pytest.raises(BadRequest):
+            repo.undo("review", number=1)
 
     def test_a_name_that_was_removed_comes_back(self, repo: Repo) -> None:
         first = keep(repo, 0)

@@ -171,7 +171,15 @@ class RepoSessionsContract:
             (group.key, group.spending.requests, group.spending.tokens.input) for group in spent.groups("model")
         ]
         assert ({"nobody-knows": 1}, None) == (spent.total().unpriced, spent.total().price_usd_micros)
+        assert [{"winter"}] * 3 == [
+            side.sessions
+            for side in (spent.total(), spent.groups("day")[0].spending, spent.split("day", "model")[0].spending)
+        ]
         assert [] == none.groups("model")
+        with pytest.raises(BadRequest):
+            spent.groups("mood")
+        with pytest.raises(BadRequest):
+            spent.split("day", "mood")
 
     def test_what_a_session_used_is_told_with_its_sub_agents(self, repo: Repo) -> None:
         used = Metric(api_id="m", model="nobody-knows", input_tokens=5, output_tokens=3, time=1_700_000_000_000_000)
