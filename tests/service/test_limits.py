@@ -20,6 +20,7 @@ import pytest
 
 from harken import ids
 from harken.api import sessions
+from harken.api.session_page import SessionPage, SessionPageRequest, session_page
 from harken.repo import Repo
 from harken.service.routing import API
 from harken.service.running import RunningService
@@ -219,9 +220,9 @@ def test_pages_of_one_session_that_are_opened_at_once_share_their_first_answers(
     let_go, made = threading.Event(), list[str]()
     replace_operation(monkeypatch, "show", lambda *_: let_go.wait(20))
 
-    def noted(repo: object, request: Any) -> dict[str, int]:
+    def noted(repo: Repo, request: SessionPageRequest) -> SessionPage:
         made.append(request.session)
-        return {"number": len(made)}
+        return session_page(repo, request)
 
     replace_operation(monkeypatch, "session_page", noted)
     with (
