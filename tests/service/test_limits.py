@@ -152,7 +152,7 @@ def test_an_answer_that_does_not_come_is_given_up(repo: Repo, monkeypatch: pytes
 
 
 def test_whoever_waits_for_news_as_long_as_may_be_is_answered(repo: Repo) -> None:
-    with serving(repo, settings=with_settings(seconds=1.0)) as service, client(service, token(service)) as asking:
+    with serving(repo, settings=with_settings(seconds=3.0)) as service, client(service, token(service)) as asking:
         last = repo.last_change()
         answer = asking.post(f"{API}/changes", json={"after": last, "wait": 60.0})
 
