@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
+import harken
 from harken.api import operation
 from support.service import replace_operation, serving, small_store, token
 
@@ -121,6 +122,36 @@ def test_the_first_words_can_be_read_before_the_script_is_there_and_stay_where_t
     # The last one may be higher: only the script knows that.
     for before, after in zip(first[:-1], then[:-1], strict=True):
         assert (before["width"], before["height"]) == pytest.approx((after["width"], after["height"]), abs=1)
+
+
+def test_who_goes_elsewhere_before_the_answers_are_there_sees_no_words_of_what_was_left(
+    browser: Browser, store: Path, sessions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = threading.Event()
+    real = operation("transcript")
+
+    def slow(*asked: Any) -> Any:
+        made.wait(20)
+        return real(*asked)
+
+    with harken.open(store) as repo, serving(repo) as service:
+        context = browser.new_context()
+        page = context.new_page()
+        try:
+            page.goto(f"{service.url}#token={token(service)}")
+            page.locator("header.top").wait_for()
+            page.goto(f"{service.url}s/{sessions['rollout']}")
+            expect(page.locator(".row-frame").first).to_be_visible()
+            replace_operation(monkeypatch, "transcript", slow)
+            page.goto(f"{service.url}s/{sessions['rollout']}", wait_until="commit")
+            page.locator(".links a", has_text="Documents").click()
+            expect(page.locator("h1", has_text="Documents")).to_be_visible()
+            made.set()
+            page.wait_for_function("() => document.readyState === 'complete'")
+            expect(page.locator("#first-words")).to_have_count(0)
+        finally:
+            made.set()
+            context.close()
 
 
 def test_a_session_that_is_opened_at_a_record_or_goes_on_has_no_first_words(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -15,7 +16,7 @@ HEAD = {"title": "Mend the clock", "short": "ctx", "running": False, "agents": [
 
 
 def row(kind: str, text: str, **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "who": "User", "text": text, "cut": 0, "title": "", "pictures": [], **more}
+    return {"kind": kind, "who": "User", "text": text, "time": None, "cut": 0, "title": "", "pictures": [], **more}
 
 
 def words(*rows: dict[str, Any], **head: Any) -> str:
@@ -95,6 +96,13 @@ def test_whatever_is_said_is_text(kind: str) -> None:
     assert "<script>alert(1)</script>" in read.text
     assert "\u202e" not in told
     assert "\x1b" not in told
+    assert "\u2039U+202E\u203a \u241b[31m" in read.text
+
+
+def test_half_a_surrogate_pair_is_left_to_the_page() -> None:
+    page = msgspec.json.encode(HEAD)
+
+    assert b"" == first_words(page, json.dumps({"rows": [row("prompt", "\ud800")]}).encode())
 
 
 def test_a_long_text_is_cut_where_no_window_shows_more() -> None:

@@ -14,8 +14,6 @@ from typing import Any
 
 import msgspec
 
-from harken.text import safe
-
 MOST_ROWS = 16
 MOST_CHARACTERS = 6000
 """What more than fills a window."""
@@ -24,10 +22,17 @@ _LINE = 240
 _FOLDED = frozenset({"thinking", "injected", "instructions", "result"})
 _NOTICES = frozenset({"notice", "edit", "agent"})
 _PARAGRAPHS = re.compile(r"\n\s*\n")
+_SHOWN = {
+    **{mark: f"\u2039U+{mark:X}\u203a" for mark in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F)},
+    **{mark: chr(0x2400 + (mark & 0x1F)) for mark in (*range(0x20), *range(0x7F, 0xA0)) if chr(mark) not in "\t\n\r"},
+}
+"""Marks of direction and control characters, as the page shows them (`shown` in `words.js`): else words would change
+when it draws them."""
 
 
 class _FirstRow(msgspec.Struct):
     kind: str
+    time: str | None
     who: str
     text: str
     cut: int
@@ -52,8 +57,11 @@ _HEADS, _TRANSCRIPTS = msgspec.json.Decoder(_FirstHead), msgspec.json.Decoder(_F
 def first_words(session_page: bytes, transcript: bytes) -> bytes:
     """The element, from the answers to what the page asks first; empty where there is nothing to read. A session that
     goes on is shown from its end, of which nothing is here."""
-    head = _HEADS.decode(session_page)
-    rows = "" if head.running else "".join(_drawn(head, _TRANSCRIPTS.decode(transcript).rows))
+    try:
+        head, told = _HEADS.decode(session_page), _TRANSCRIPTS.decode(transcript)
+    except msgspec.DecodeError:  # half a surrogate pair: the page has its own way with that
+        return b""
+    rows = "" if head.running else "".join(_drawn(head, told.rows))
     if not rows:
         return b""
     return (
@@ -69,7 +77,8 @@ def _drawn(head: _FirstHead, rows: list[_FirstRow]) -> Iterator[str]:
         text = row.text[:left]
         if not (body := _body(row, text, has_several=len(head.agents) > 1)):
             return
-        yield f'<div class="first-row"><i class="first-time">&nbsp;</i>{body}</div>'
+        time = "&nbsp;" if row.time else ""
+        yield f'<div class="first-row"><i class="first-time">{time}</i>{body}</div>'
         left -= 0 if row.kind in _FOLDED else len(text)
         if left <= 0 or row.kind == "answer" or (row.kind == "prompt" and (row.cut or row.pictures)):
             return
@@ -95,9 +104,9 @@ def _who(name: str) -> str:
 def _folded(row: _FirstRow) -> str:
     line = _text(row.text.strip().partition("\n")[0][:_LINE])
     if row.kind == "thinking":
-        return f'<div class="first-thought cut">{line or "Sealed reasoning"}</div>'
+        return f'<div class="first-thought"><span class="cut">{line or "Sealed reasoning"}</span></div>'
     return f'<div class="first-folded cut"><b>{_text(row.title) or row.kind}</b> <span class="dim">{line}</span></div>'
 
 
 def _text(words: str) -> str:
-    return html.escape(safe(words))
+    return html.escape(words.translate(_SHOWN)).replace("\r", "&#13;")  # as it is: a reader of HTML makes it a new line

@@ -26,5 +26,8 @@ const firstWords = () => document.getElementById("first-words");
 /** Resolves when the words that the server put into the page can be read; at once where there are none. */
 export const firstWordsDrawn = () => (firstWords() ? new Promise(afterDrawing) : null);
 
-/** Remove them, for whoever draws the rows now. */
-export const endFirstWords = () => firstWords()?.remove();
+/** Remove them, for whoever draws something now; they may be still to come, for who went elsewhere meanwhile. */
+export function endFirstWords() {
+  firstWords()?.remove();
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", endFirstWords, { once: true });
+}
