@@ -59,7 +59,7 @@ def test_a_call_may_name_its_sub_session_in_another_place(change: Callable[[Json
     assert TRIGGERS == linked(each_linked(change))
 
 
-@pytest.mark.parametrize("key", ["parent_tool_call_id", "tool_call_id", "task_call_id", "spawned_by"])
+@pytest.mark.parametrize("key", ["parent_tool_call_id", "tool_call_id", "task_call_id", "spawned_by", "triggered_by"])
 def test_a_sub_session_may_name_its_call_under_another_name(key: str) -> None:
     def change(sub: Json, call: Json) -> None:
         sub[key] = call["call_id"]
@@ -68,11 +68,43 @@ def test_a_sub_session_may_name_its_call_under_another_name(key: str) -> None:
     assert TRIGGERS == linked(each_linked(change))
 
 
-def test_who_spawned_a_sub_session_may_be_an_agent() -> None:
+@pytest.mark.parametrize("key", ["spawned_by", "triggered_by"])
+def test_who_spawned_a_sub_session_may_be_an_agent(key: str) -> None:
     def change(sub: Json, call: Json) -> None:
-        sub["spawned_by"] = "lead"
+        sub[key] = "lead"
 
     assert TRIGGERS == linked(each_linked(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda call, name: call.update(subagent_info=name),
+        lambda call, name: call.update(subagent_info={}, sub_session_id=name),
+        lambda call, name: call.update(subagent_info={"subagent_type": None}, sub_session_id=name),
+    ],
+    ids=["a text", "nothing", "null"],
+)
+@pytest.mark.parametrize("is_linked_back", [False, True])
+def test_a_call_whose_subagent_info_says_too_little_names_its_sub_session_after_a_repair(
+    change: Callable[[Json, str], object], is_linked_back: bool
+) -> None:
+    def reduced(sub: Json, call: Json) -> None:
+        change(call, call["subagent_info"]["sub_session_id"])
+        sub.update({"triggered_by_call_id": call["call_id"]} if is_linked_back else {})
+
+    assert TRIGGERS == linked(each_linked(reduced))
+    calls = loads(repair(dumps(each_linked(reduced))).data)["tool_calls"]
+    found = {one["subagent_info"]["sub_session_id"]: one["call_id"] for one in calls if "subagent_info" in one}
+    assert TRIGGERS == found
+
+
+def test_a_text_for_subagent_info_that_is_no_sub_session_is_set_aside() -> None:
+    document = multi()
+    document["tool_calls"][1]["subagent_info"] = "the builder"
+    made = loads(repair(dumps(document)).data)["tool_calls"][1]
+
+    assert ("the builder", False) == (made["x_harken_old_subagent_info"], "subagent_info" in made)
 
 
 @pytest.mark.parametrize(("key", "name"), [("triggered_by", "call_id"), ("task", "triggered_by_call_id")])
@@ -90,6 +122,19 @@ def test_a_call_of_a_sub_agent_may_be_the_only_one_that_names_a_nested_sub_sessi
     output = {"output_type": "generic", "task_id": "task-003", "status": "completed", "summary": "Looked at."}
     sub = sub_session("sub-003", helper, "b-002", "task-003", 71, call("h-001", 75), output)
     del sub["triggered_by_call_id"]
+    document["sub_sessions"].append(sub | {"parent_session_id": "sub-001"})
+    document["collaboration"]["participants"].append(helper)
+
+    assert "b-002" == linked(document)["sub-003"]
+
+
+def test_a_sub_session_may_name_a_call_of_a_sub_agent_under_another_name() -> None:
+    document, helper = multi(), {**CHECKER, "agent_id": "helper"}
+    document["sub_sessions"][0]["tool_calls"].append(task_call("b-002", 70, "", "reviewer"))
+    del document["sub_sessions"][0]["tool_calls"][-1]["subagent_info"]
+    output = {"output_type": "generic", "task_id": "task-003", "status": "completed", "summary": "Looked at."}
+    sub = sub_session("sub-003", helper, "b-002", "task-003", 71, call("h-001", 75), output)
+    sub["triggered_by"] = sub.pop("triggered_by_call_id")
     document["sub_sessions"].append(sub | {"parent_session_id": "sub-001"})
     document["collaboration"]["participants"].append(helper)
 

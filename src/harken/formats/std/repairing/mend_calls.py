@@ -33,7 +33,7 @@ from harken.formats.std.spellings import is_stopped, known_duration, known_word
 from .mending import Mender, Spot, path_steps
 
 _OUTCOMES = ("success", "failed")
-_INFO = "subagent_info"
+_INFO, _LINK = "subagent_info", "sub_session_id"
 _SHORT = 200
 """Characters of a summary that is made from a longer text."""
 
@@ -45,15 +45,16 @@ def call_id(spot: Spot) -> bool:
         return True
     subs = spot.doc.once("triggers", lambda: _triggers(spot.doc.data))
     name = subs.get(text(inner(spot.holder, "subagent_info"), "sub_session_id"), "")
-    if name and spot.doc.claim_id("call", name, lambda: _call_ids(spot.doc.data)):
+    if name and spot.doc.claim_id("call", name, lambda: call_ids(spot.doc.data)):
         return spot.put(name, "so the sub-session names the call that started it", derived=True)
-    name = spot.doc.free_id("call", "tool-{:03}".format, lambda: _call_ids(spot.doc.data))
+    name = spot.doc.free_id("call", "tool-{:03}".format, lambda: call_ids(spot.doc.data))
     return spot.put(name, "made from its place among the calls", derived=True)
 
 
-def _call_ids(data: Json) -> list[Any]:
+def call_ids(data: Json) -> list[str]:
+    """The ids of all calls; empty where one has none."""
     lists = [data.get("tool_calls"), *(sub.get("tool_calls") for sub in values(data.get("sub_sessions")))]
-    return [call.get("call_id") for calls in lists for call in values(calls)]
+    return [text(call, "call_id") for calls in lists for call in values(calls)]
 
 
 def _triggers(data: Json) -> dict[str, str]:
@@ -116,7 +117,7 @@ def _before(spot: Spot) -> tuple[Json, Json]:
 
 def _started_sub(spot: Spot) -> Json:
     """The sub-session that a call started. One that ends behind its call is for a reader one that was only launched."""
-    return spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data)).get(text(spot.holder, "call_id"), {})
+    return spot.doc.once("subs by call", lambda: subs_by_call(spot.doc.data)).get(text(spot.holder, "call_id"), {})
 
 
 def ended_at(spot: Spot) -> bool:
@@ -225,7 +226,7 @@ def output_status(spot: Spot) -> bool:
 
 def _outcome(spot: Spot, call: Json) -> str:
     """How a call went that does not say so: by its error, by its exit code, else by what it started or is part of."""
-    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    subs = spot.doc.once("subs by call", lambda: subs_by_call(spot.doc.data))
     steps, data = path_steps(spot.path), spot.doc.data
     part = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
     if call.get("x_harken_owner"):  # it is a sub-agent's, and among the main calls as well
@@ -299,20 +300,25 @@ def _contribution_type(call: Json) -> str:
 
 def subagent_type(spot: Spot) -> bool:
     call = _call_above(spot)
-    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    subs = spot.doc.once("subs by call", lambda: subs_by_call(spot.doc.data))
     said = text(inner(inner(call, "input"), "params"), "subagent_type")
     said = said or text(inner(subs.get(text(call, "call_id")), "agent"), "agent_type")
-    if tells_agent(call) or text(call, "call_id") in subs:
-        return bool(said) and spot.put(said, "as the rest of the document says", keep=True)
     path = spot.path.rpartition(".")[0]
-    return Spot(doc=spot.doc, rule=spot.rule, path=path, holder=call, key=_INFO).set_aside("which says of no agent")
+    if not tells_agent(call):
+        if not (sub := subs.get(text(call, "call_id"))):
+            info = Spot(doc=spot.doc, rule=spot.rule, path=path, holder=call, key=_INFO)
+            return info.set_aside("which says of no agent")
+        if name := text(sub, "sub_session_id"):
+            link = Spot(doc=spot.doc, rule=spot.rule, path=f"{path}.{_LINK}", holder=spot.holder, key=_LINK)
+            link.put(name, "the sub-session that names this call", derived=True)
+    return bool(said) and spot.put(said, "as the rest of the document says", keep=True)
 
 
 def tool_uses(spot: Spot) -> bool:
     """As many as its sub-session has calls, or its breakdown counts; a number that nobody knows stays missing."""
     if spot.value is not None:
         return False
-    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    subs = spot.doc.once("subs by call", lambda: subs_by_call(spot.doc.data))
     if sub := subs.get(text(_call_above(spot), "call_id")):
         return spot.put(len(values(sub.get("tool_calls"))), "the calls of its sub-session", derived=True)
     counts = [number(one.get("count")) for one in values(spot.holder.get("tools_breakdown"))]
@@ -337,7 +343,8 @@ def count_of_breakdown(spot: Spot) -> bool:
     return spot.value is None and spot.take(("uses", "calls", "times"), int)
 
 
-def _subs_by_call(data: Json) -> dict[str, Json]:
+def subs_by_call(data: Json) -> dict[str, Json]:
+    """The id of a call to the sub-session that names it as its start."""
     return {text(sub, "triggered_by_call_id"): sub for sub in values(data.get("sub_sessions"))}
 
 

@@ -29,6 +29,7 @@ from harken.formats.std.parts import (
 from harken.formats.std.spellings import known_status, known_word, plain_key
 
 from .mend_agents import agent, agent_id, identifier, listed_agent, of_type
+from .mend_calls import call_ids, subs_by_call
 from .mend_reviews import REVIEW, check_flag, finding_place, unknown_finding
 from .mend_session import status, sub_calls
 from .mending import Mender, Spot, path_steps
@@ -120,8 +121,10 @@ def trigger_id(spot: Spot) -> bool:
     return bool(name) and spot.put(name, "the call that names this sub-session")
 
 
-_TRIGGERS = ("triggered_by", "trigger_call_id", "parent_call_id", "call_id")
-_MAYBE_TRIGGERS = ("parent_tool_call_id", "tool_call_id", "task_call_id", "spawned_by_call_id", "spawned_by")
+_TRIGGERS = ("trigger_call_id", "parent_call_id", "call_id")
+_MAYBE_TRIGGERS = (
+    *("triggered_by", "parent_tool_call_id", "tool_call_id", "task_call_id", "spawned_by_call_id", "spawned_by"),
+)
 """Other names of `triggered_by_call_id`; under some an agent may stand as well."""
 
 
@@ -131,7 +134,7 @@ def _take_trigger(spot: Spot) -> bool:
         held = inner(spot.holder, key)
         if name := next(filter(None, (text(held, one) for one in names)), ""):
             return spot.put(name, f"as `{key}` says")
-    known, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    known = spot.doc.once("call ids", lambda: frozenset(call_ids(spot.doc.data)))
     return spot.take([name for name in _MAYBE_TRIGGERS if text(spot.holder, name) in known], str)
 
 
@@ -225,6 +228,19 @@ def _follow_call(spot: Spot) -> bool:
 def _named_subs(data: Json) -> list[str]:
     lists = [data.get("tool_calls"), *(sub.get("tool_calls") for sub in values(data.get("sub_sessions")))]
     return [text(inner(call, "subagent_info"), "sub_session_id") for calls in lists for call in values(calls)]
+
+
+def named_alone(spot: Spot) -> bool:
+    """A call says of the agent that it started no more than the id of its sub-session."""
+    if not isinstance(name := spot.value, str):
+        return False
+    _, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    started = text(
+        spot.doc.once("subs by call", lambda: subs_by_call(spot.doc.data)).get(text(spot.holder, "call_id")),
+        "sub_session_id",
+    )
+    is_named = by_sub.get(name) is spot.holder or name == started
+    return is_named and spot.put({"sub_session_id": name}, "the text is its `sub_session_id`")
 
 
 def unknown_sub(spot: Spot) -> bool:

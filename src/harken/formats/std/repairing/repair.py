@@ -42,7 +42,10 @@ _FIELD_RULES = (*_OF_SHAPE, "unknown-value")
 _TIME = "unreadable-time"
 
 _PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
-    (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
+    (
+        re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."),
+        {**mend_calls.MENDERS, "subagent_info": mend_sub_sessions.named_alone},
+    ),
     (re.compile(r"phase_annotations\[\]\."), mend_annotations.MENDERS),
     (re.compile(r"sub_sessions\[\]\.(?=agent\.agent_id$)"), mend_sub_sessions.SUB),
     (
@@ -282,6 +285,8 @@ _LAST = ("sequence", "reply", "unknown-sub-session", "unknown-finding")
 called by their places."""
 _LAST_PLACES = re.compile(r"summary|agent\.model_id\Z|.*\.output\.verdict\Z", re.S)
 """Places, likewise: what is said of the agent tells who leads, and messages tell what a review came to."""
+_OF_AGENT = re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\.subagent_info")
+"""What a call says of an agent, likewise: until sub-sessions are linked nobody can tell that it started none."""
 
 
 def _turn(spot: Spot) -> int:
@@ -289,7 +294,13 @@ def _turn(spot: Spot) -> int:
         return 1
     if spot.rule in _LISTING or (spot.path == "collaboration.participants" and spot.value is None):
         return 2
-    return 3 if spot.rule in _LAST or _LAST_PLACES.match(spot.path) else 0
+    return 3 if spot.rule in _LAST or _LAST_PLACES.match(spot.path) or _says_nothing_of_agent(spot) else 0
+
+
+def _says_nothing_of_agent(spot: Spot) -> bool:
+    """Whether a place is what a call says of an agent without saying which: no object, or one without values."""
+    is_alone = spot.key == "subagent_info" or (isinstance(spot.holder, dict) and not any(spot.holder.values()))
+    return is_alone and _OF_AGENT.match(pattern_of(spot.path)) is not None
 
 
 def _mend_spot(spot: Spot) -> bool:
