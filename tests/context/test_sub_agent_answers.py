@@ -12,7 +12,7 @@ import harken
 from harken import runtimes
 from harken.cli import main
 from harken.context import session_events
-from harken.events import AgentCreated, Event, Prompt, Response, ToolResult
+from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
 from harken.repo import Repo
 from harken.runtimes.files import walk
@@ -264,3 +264,34 @@ def test_what_stands_in_no_call_to_an_agent_is_told_by_nobody_of_the_session(tmp
 
     told = [one["content"] for one in viewer.sequence() if one["hearers"] == ["b1"] and one["speaker"] == "claude-code"]
     assert ["look it up"] == told
+
+
+def knows(viewer: SessionViewer, agent: str, what: str, at: str | None = None) -> tuple[bool | None, str | None]:
+    found = viewer.knows(agent, what, at=at)
+    return found["knows"], found["how"]
+
+
+def test_who_told_an_agent_something_knows_it(tmp_path: Path) -> None:
+    events, viewer = called_again(tmp_path, "and in the other file?", "nowhere in it")
+    calls = [event.message_id for event in events if isinstance(event, ToolCall)]
+    tasks = [event for event in events if isinstance(event, Prompt) and event.agent_id == "b1"]
+
+    for task, call in zip(tasks, calls, strict=True):
+        for what in (task.message_id, task.content.upper()):
+            assert (True, "said") == knows(viewer, "claude-code", what)
+            assert (True, "heard") == knows(viewer, "b1", what)
+            assert (False, None) == knows(viewer, "claude-code", what, events[0].message_id)
+            found = viewer.knows("claude-code", what)
+            told = [(step["message_id"], step["agent_id"], step["content"]) for step in found["path"]]
+            assert (call, [(call, "claude-code", task.content)]) == (found["message_id"], told)
+
+
+def test_what_an_agent_tells_its_own_agent_it_alone_has_said(tmp_path: Path) -> None:
+    files = session(tmp_path, "it is in line 7", nested=True)
+    (files / "aaa" / "subagents" / "agent-c1.meta.json").write_text('{"toolUseId": "toolu_b1_2"}')
+    _, viewer = view(files, tmp_path)
+
+    assert (True, "said") == knows(viewer, "b1", "read it")
+    assert (True, "heard") == knows(viewer, "c1", "read it")
+    assert (False, None) == knows(viewer, "claude-code", "read it")
+    assert (True, "said") == knows(viewer, "claude-code", "look for it")

@@ -388,6 +388,18 @@ class TestForgetting:
         assert not viewer.knows("bob", "m23")["forgotten"]
         assert viewer.knows("bob", "m14")["forgotten"]
 
+    def test_who_told_an_agent_something_forgets_it_when_the_call_is_cut(self):
+        call = {"id": "k1", "type": "function", "function": {"name": "ask", "arguments": "{}"}}
+        told = [
+            entry("m30", "bob", "assistant", "", tool_calls=[call]),
+            entry("m31", "jack", "user", "Tea?", cause="m30"),
+        ]
+        kept = viewed([*cafe(), *told, cut("m32", "bob", 99)]).knows("bob", "Tea?")
+        gone = viewed([*cafe(), *told, cut("m32", "bob", 0)]).knows("bob", "Tea?")
+
+        assert ("said", "m30", False) == (kept["how"], kept["message_id"], kept["forgotten"])
+        assert ("said", "m30", True) == (gone["how"], gone["message_id"], gone["forgotten"])
+
     def test_the_transcript_of_the_viewer_keeps_what_was_cut(self):
         viewer = viewed([*cafe(), cut("m30", "bob", 0)])
 

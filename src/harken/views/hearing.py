@@ -236,7 +236,12 @@ def reaches(index: Index, root: int) -> Iterator[tuple[int, int]]:
 def knows_message(index: Index, agent_id: str, position: int, until: int) -> Knowledge:
     """Whether the content of a message reached the agent in the first `until` events."""
     root = index.content_root(position)
-    reached = sorted(pair for pair in reaches(index, root) if pair[0] < until and index.holders[pair[0]] == agent_id)
+    near = ((at, member) for at, member in reaches(index, root) if at < until)
+    reached = sorted(
+        (at, member)
+        for at, member in near
+        if index.holders[at] == agent_id or (at == member and index.authors[at] == agent_id)
+    )
     if not reached:
         return _not_known(index, agent_id, until)
     at, member = reached[0]
@@ -250,7 +255,7 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
 def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
     """Whether the words, in any case, were in anything the agent heard, received, was told, or said or made itself."""
     wanted = text.casefold()
-    own = (at for at in range(until) if index.holders[at] == agent_id and index.kinds[at] in _HOW)
+    own = (at for at in range(until) if agent_id in (index.holders[at], index.authors[at]) and index.kinds[at] in _HOW)
     reached = [at for at in own if wanted in index.texts[at].casefold()]
     if not reached:
         return _not_known(index, agent_id, until)
@@ -262,11 +267,19 @@ def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
     return found
 
 
+def _saying(index: Index, at: int, agent_id: str) -> int | None:
+    """The call with which an agent said what stands in the transcript of another one alone, since it told it that."""
+    if index.kinds[at] != HEARD or index.holders[at] == agent_id or index.authors[at] != agent_id:
+        return None
+    return next((one for one in index.parents(at) if index.holders[one] == agent_id), None)
+
+
 def _forgotten(index: Index, agent_id: str, reached: list[int], until: int) -> bool:
     """Text that an agent made for others stands in no transcript, so it cannot be cut from one."""
     if agent_id not in index.edits:
         return False
-    entries = [at for at in reached if index.kinds[at] != TEXT]
+    own = (at if (call := _saying(index, at, agent_id)) is None else call for at in reached)
+    entries = [at for at in own if index.kinds[at] != TEXT]
     return bool(entries) and not entries_at(index, agent_id, until).intersection(entries)
 
 
@@ -301,15 +314,20 @@ def _way(index: Index, at: int) -> list[int]:
 
 
 def _known(index: Index, agent_id: str, at: int, way: list[int], *, changed: bool) -> Knowledge:
+    call = _saying(index, at, agent_id)
+    own = at if call is None else call
+    path = [_step(index, one) for one in way]
+    if call is not None:
+        path = [PathStep(message_id=index.ids[call], agent_id=agent_id, kind=SAID, content=index.texts[at])]
     return Knowledge(
         agent_id=agent_id,
         knows=True,
-        how=_HOW[index.kinds[at]],
-        message_id=index.ids[at],
-        time=index.time_text(at),
+        how=_HOW[index.kinds[at] if call is None else SAID],
+        message_id=index.ids[own],
+        time=index.time_text(own),
         changed=changed,
         forgotten=False,
-        path=[_step(index, one) for one in way],
+        path=path,
     )
 
 
