@@ -9,7 +9,7 @@ of their time was.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -83,6 +83,21 @@ def lane(steps: Iterable[LaneStep]) -> Lane:
 
 def _time(step: LaneStep) -> int:
     return step.time
+
+
+def is_at_work_behind(lane: Lane, time: int) -> bool:
+    """Whether an agent was at work at an instant, or was yet to begin; not one that begins again behind it."""
+    later = next((one for one in lane.segments if one.end > time), None)
+    return later is not None and (later.start < time or later is lane.segments[0])
+
+
+def launching(lane: Lane, calls: Container[tuple[str, int]]) -> Lane:
+    """The lane, where calls, by record and number, only launched an agent and did not wait for it."""
+    segments = [
+        one._replace(kind=TOOL) if one.kind == WAITING and (one.record, one.event) in calls else one
+        for one in lane.segments
+    ]
+    return lane._replace(segments=segments)
 
 
 def span(lanes: Iterable[Lane]) -> tuple[int, int] | None:

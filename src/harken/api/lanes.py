@@ -93,7 +93,10 @@ class LaneAnswer(ApiAnswer, frozen=True, kw_only=True):
     """When another agent gave it its task, the record of that call and the number of the event; null where nobody did
     or it is not known."""
     returned: tuple[int, str, int] | None
-    """When that agent got its result, and the call's record and number; null where it did not yet."""
+    """When it was done with it, and the call's record and number: when the call had its result; in the background when
+    the agent had answered. Null where it did not yet."""
+    background: bool
+    """Whether it was at work behind the result of that call, which tells of its launch."""
 
 
 class LanesAnswer(IndexedAnswer, frozen=True, kw_only=True):
@@ -143,6 +146,8 @@ class _Drawn(NamedTuple):
     at_once: list[tuple[int, int]]
     makers: dict[str, tuple[str, str]]
     """From a sub-agent's session to the session that made it, and the call."""
+    background: frozenset[str] = frozenset()
+    """The agents whose calls did not wait for them."""
 
 
 @crosses
@@ -224,7 +229,7 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
     found = {agent: drawing.lane(steps[agent]) for agent in ordered}
     whole, several = drawing.span(found.values()), list(found.values())
     worked = drawing.busy(several)
-    return _Drawn(
+    drawn = _Drawn(
         lanes=found,
         calls=calls,
         by_call=by_call,
@@ -236,6 +241,25 @@ def _draw(repo: Repo, row: SessionRow, below: Sequence[SessionRow]) -> _Drawn:
         at_once=drawing.at_once(several),
         makers={each.session: repo.chains.maker(each) for each in (row, *below) if each.parent},
     )
+    return _launched(drawn, _About(row, below, drawn, {}, None, None))
+
+
+def _launched(drawn: _Drawn, about: _About) -> _Drawn:
+    """The same, with the agents in the background: whoever launched one waited for its launch, and not for it."""
+    calls: dict[str, set[tuple[str, int]]] = {}
+    background = set()
+    for agent, one in drawn.lanes.items():
+        asked = _asked(agent, about)
+        if asked is None or asked.time is None or asked.took is None:
+            continue
+        if drawing.is_at_work_behind(one, asked.time + asked.took):
+            background.add(agent)
+            calls.setdefault(asked.agent, set()).add((asked.record, asked.event))
+    if not background:
+        return drawn
+    found = {agent: drawing.launching(one, calls.get(agent, ())) for agent, one in drawn.lanes.items()}
+    at_once = drawing.at_once(list(found.values()))
+    return drawn._replace(lanes=found, at_once=at_once, background=frozenset(background))
 
 
 def _around(
@@ -271,10 +295,9 @@ def _costs(index: StoreIndex, row: SessionRow, below: Sequence[SessionRow], pric
 def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int]) -> LaneAnswer:
     begin, end, most = window
     drawn, row = about.drawn, about.row
-    own = next((each for each in about.below if agent_name(each) == agent), None) if agent else None
+    own = _own(agent, about)
     chain = own or row
-    made_by, call = about.drawn.makers.get(chain.session, ("", "")) if chain.parent else ("", "")
-    asked = _asked(made_by, call, about) if call else None
+    asked = _asked(agent, about)
     # A record may have a time before what stands ahead of it, which is before the first that is drawn.
     calls = [
         failed
@@ -291,7 +314,7 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         name=name,
         title=told if own and told not in ("", agent) else title,
         session=chain.session,
-        parent=_parent(made_by, about) if own else None,
+        parent=_parent(about.drawn.makers.get(own.session, ("", ""))[0], about) if own else None,
         model=drawn.models.get(agent, ""),
         steps=len(lane.segments),
         prompts=sum(mark.kind == drawing.PROMPT for mark in lane.marks),
@@ -302,16 +325,38 @@ def _answer(agent: str, lane: Lane, about: _About, window: tuple[int, int, int])
         segments=[*small.segments],
         marks=[*small.marks],
         told=_instant_of(asked, 0),
-        returned=_instant_of(asked, asked.took) if asked is not None and asked.took is not None else None,
+        returned=_returned(agent, asked, drawn),
+        background=agent in drawn.background,
     )
 
 
-def _asked(made_by: str, call: str, about: _About) -> IndexedMoment | None:
+def _own(agent: str, about: _About) -> SessionRow | None:
+    """The row of a sub-agent."""
+    return next((each for each in about.below if agent_name(each) == agent), None) if agent else None
+
+
+def _asked(agent: str, about: _About) -> IndexedMoment | None:
     """The call by which a sub-agent was made: its maker's, where several have called by that id."""
+    chain = _own(agent, about) or about.row
+    made_by, call = about.drawn.makers.get(chain.session, ("", "")) if chain.parent else ("", "")
+    if not call:
+        return None
     maker = _parent(made_by, about)
     several = about.drawn.by_call.get(call, [])
     own = (one for one in several if (one.agent or about.main) == maker)
     return next(own, several[0] if several else None)
+
+
+def _returned(agent: str, asked: IndexedMoment | None, drawn: _Drawn) -> tuple[int, str, int] | None:
+    """When an agent was done with what it was asked for; one in the background is with its answer, as far as it has
+    come."""
+    if asked is None or asked.took is None:
+        return None
+    if agent not in drawn.background:
+        return _instant_of(asked, asked.took)
+    last = drawn.lanes[agent].segments[-1]
+    is_call = any(time == last.end for time, _ in drawn.calls.get(agent, ()))
+    return (last.end, asked.record, asked.event) if last.kind == drawing.ANSWER and not is_call else None
 
 
 def _parent(session: str, about: _About) -> str:

@@ -138,7 +138,7 @@ function toldBy(call, card) {
 
 /** Whether an agent was at work after its call had its result: it was launched in the background, or called again. What
  * that result says is not all that it gave back. */
-const wentOn = (lane) => Boolean(lane?.returned && lane.segments.length && lane.segments.at(-1)[1] > lane.returned[0]);
+const wentOn = (lane) => Boolean(lane?.background || (lane?.returned && lane.segments.length && lane.segments.at(-1)[1] > lane.returned[0]));
 
 /** Seconds from when an agent was told until it was done, its pauses included. */
 function timeOf(lane) {
