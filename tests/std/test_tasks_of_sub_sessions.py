@@ -10,7 +10,7 @@ from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import dumps
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
-from support.std_documents import BUILDER, Json, call, task_call, with_second
+from support.std_documents import BUILDER, CHECKER, Json, call, multi, sub_session, task_call, with_second
 
 
 def exported(data: Json) -> Json:
@@ -84,3 +84,95 @@ def test_whoever_calls_an_agent_gives_it_the_task_of_the_sub_session_that_begins
         (giver, task) for giver, _, _, task in told(again, "task_assignment")
     ]
     assert {"total": 3, "completed": 3, "failed": 0} == again["summary"]["tasks"]
+
+
+def retried(*, has_outputs: bool) -> Json:
+    """An agent that failed at its task and is called again for the same one."""
+    given = with_second(200) if has_outputs else unsaid(with_second(200))
+    given["messages"] = []
+    first, _, second = given["sub_sessions"]
+    second["task"]["task_id"] = "task-001"
+    first["status"] = "failed"
+    trigger = next(one for one in given["tool_calls"] if one["call_id"] == "tool-002")
+    trigger["output"] = {"status": "failed", "error": "tests red"}
+    if has_outputs:
+        first["output"]["status"] = "failed"
+        second["output"]["task_id"] = "task-001"
+    return given
+
+
+def parts_of(data: Json) -> list[tuple[str, ...]]:
+    """The sub-sessions, with what they are about and how they went."""
+    return [
+        (one["sub_session_id"], one["agent"]["agent_id"], one["task"]["task_id"], one["status"])
+        for one in data["sub_sessions"]
+    ]
+
+
+@pytest.mark.parametrize("has_outputs", [False, True], ids=["without outputs", "with outputs"])
+def test_a_second_attempt_at_a_task_is_a_sub_session_and_not_another_task(*, has_outputs: bool) -> None:
+    given = retried(has_outputs=has_outputs)
+
+    again = exported(given)
+
+    assert parts_of(given) == parts_of(again)
+    assert {"total": 1, "completed": 1, "failed": 0} == again["summary"]["tasks"]
+    assert [("lead", "builder", "task_assignment", "task-001")] == told(again, "task_assignment")
+    assert [("lead", "builder", "feedback", "task-001")] == told(again, "feedback")
+    ends = [one["payload"]["status"] for one in again["messages"] if one["message_type"] == "task_completion"]
+    assert ["failed", "completed"] == ends
+    if has_outputs:
+        assert [one["output"] for one in given["sub_sessions"]] == [one["output"] for one in again["sub_sessions"]]
+    # the message that tells the attempt in words says so, and is still there when it is exported again
+    (place,) = (at for at, one in enumerate(again["messages"]) if one["message_type"] == "feedback")
+    assert "the work of sub-003" == again["messages"][place]["payload"]["content"]
+    assert f"messages[{place}].message_type" in again["x_harken"]["derived"]
+    twice = exported(again)
+    assert (parts_of(again), again["messages"], again["summary"]) == (
+        parts_of(twice), twice["messages"], twice["summary"],
+    )  # fmt: skip
+
+
+def test_two_agents_may_have_one_task() -> None:
+    given = with_second(35)
+    given["messages"] = []
+    other = {"agent_id": "builder2", "agent_type": "developer"}
+    given["collaboration"]["participants"].append(other)
+    given["sub_sessions"][2]["agent"] = other
+    given["sub_sessions"][2]["task"]["task_id"] = given["sub_sessions"][2]["output"]["task_id"] = "task-001"
+
+    again = exported(given)
+
+    assert parts_of(given) == parts_of(again)
+    assert [one["output"] for one in given["sub_sessions"]] == [one["output"] for one in again["sub_sessions"]]
+    assert {"total": 1, "completed": 1, "failed": 0} == again["summary"]["tasks"]
+    assert [("lead", "builder", "task_assignment", "task-001")] == told(again, "task_assignment")
+
+
+def test_a_task_whose_review_is_called_like_it_is_counted() -> None:
+    given = multi() | {"messages": []}
+    given["sub_sessions"][1]["task"]["task_id"] = "task-001"
+    given["sub_sessions"][1]["output"]["review_id"] = "task-001"
+
+    again = exported(given)
+
+    assert parts_of(given) == parts_of(again)
+    assert {"total": 1, "completed": 1, "failed": 0} == again["summary"]["tasks"]
+    assert 1 == again["summary"]["review_iterations"]
+
+
+def test_a_review_that_is_held_again_under_its_id_has_the_verdict_of_each_time() -> None:
+    given = multi() | {"messages": []}
+    first = given["sub_sessions"][1]["output"]
+    again = first | {"summary": "Now it is."}
+    first["verdict"] = "changes_requested"
+    given["tool_calls"].append(task_call("tool-005", 200, "sub-004", "reviewer"))
+    given["sub_sessions"].append(
+        sub_session("sub-004", CHECKER, "tool-005", "review-001", 200, call("c-002", 210), again)
+    )
+
+    made = exported(given)
+
+    verdicts = [one["payload"]["verdict"] for one in made["messages"] if one["message_type"] == "review_result"]
+    assert ["changes_requested", "approved"] == verdicts
+    assert "approved" == made["summary"]["final_verdict"]

@@ -571,9 +571,16 @@ def assigned_task(message: Json) -> str:
 
 
 def requested_reviews(data: Json) -> set[str]:
-    """The ids of reviews that a message asks for."""
-    asked = (one for one in values(data.get("messages")) if one.get("message_type") == "review_request")
-    return {name for one in asked if (name := text(inner(one, "payload"), "review_id"))}
+    """The ids of reviews that a message asks for; none that is a task of another agent, which the review is called
+    after."""
+    asked, assigned = set[tuple[str, str]](), set[tuple[str, str]]()
+    for message in values(data.get("messages")):
+        hearer = text(inner(message, "to_agent"), "agent_id")
+        if message.get("message_type") == "review_request":
+            asked.add((text(inner(message, "payload"), "review_id"), hearer))
+        elif message.get("message_type") == "task_assignment":
+            assigned.add((assigned_task(message), hearer))
+    return {name for name, _ in asked if name} - {name for name, _ in assigned - asked}
 
 
 def is_review(sub: Json, requested: set[str]) -> bool:

@@ -37,10 +37,15 @@ def name_reviewed(tasks: dict[str, TasksOfAgent], links: SessionLinks) -> None:
 
 
 def _as_handed_in(tasks: list[GivenTask], outputs: list[Json]) -> None:
-    """The verdicts that a document says outright: of each review by its name, and the last one of the last review."""
-    named = {text(one, "review_id"): verdict for one in reversed(outputs) if (verdict := text(one, "verdict"))}
+    """The verdicts that a document says outright: of each review by its name, and the last one of the last review. Of
+    one that was held again under its name, each that was answered has its own."""
+    named: dict[str, list[str]] = {}
+    for one in outputs:
+        if verdict := text(one, "verdict"):
+            named.setdefault(text(one, "review_id"), []).append(verdict)
     for place, task in enumerate(reversed(tasks)):
-        told = named.get(task.task_id) or (text(outputs[0], "verdict") if outputs and not place else "")
+        own = named.get(task.task_id, []) if task.answer is not None else []
+        told = own.pop(0) if own else text(outputs[0], "verdict") if outputs and not place else ""
         if told and task.is_review and not task.is_failed:
             task.verdict = told
 

@@ -65,6 +65,7 @@ def messages_of(tree: SessionTree, moments: Moments | None = None) -> ToldMessag
             if task.is_told:
                 found += _about(task, aborts.of(task, after), exchanges.reported)
     found.sort(key=lambda message: message.place)  # what stands in one place stays in the order it was made in
+    _assign_once(found)
     pattern = pattern_of(tasks, exchanges.found, tree)
     messages, derived = _numbered(found, tree, moments or Moments(tree.events))
     return ToldMessages(messages=messages, derived=derived, tasks=tasks, pattern=pattern)
@@ -107,6 +108,21 @@ def _request(task: GivenTask) -> PendingMessage:
         correlation=task.task_id,
         derived=derived,
     )
+
+
+def _assign_once(found: list[PendingMessage]) -> None:
+    """A task is assigned once: a document may have several sub-sessions that are about one, of an agent that tries
+    again or of several agents, and what gives it again is words about it."""
+    assigned: set[str] = set()
+    for message in found:
+        if message.kind != "task_assignment":
+            continue
+        if message.correlation in assigned:
+            words = message.payload["task"].get("task_description", "")
+            told = {"feedback_type": "guidance", "content": words, "related_task_id": message.correlation}
+            message.kind, message.payload = "feedback", without_empty(told)
+            message.derived += ("message_type", "payload.feedback_type")
+        assigned.add(message.correlation)
 
 
 def _reply(task: GivenTask, reply: Response, place: int, request: PendingMessage) -> PendingMessage:
