@@ -524,8 +524,17 @@ def test_a_time_without_a_date_has_the_zone_of_the_beginning_however_that_is_wri
 
 @pytest.mark.parametrize(
     "listed",
-    [{"developer": "builder", "reviewer": "checker"}, {"builder": "developer", "checker": "reviewer"}],
-    ids=["type to id", "id to type"],
+    [
+        {"developer": "builder", "reviewer": "checker"},
+        {"builder": "developer", "checker": "reviewer"},
+        {"developers": "builder", "reviewers": "checker"},
+        {"builder": None, "checker": None},
+        {"developer": None, "reviewer": None},
+        {"builder": {}, "checker": {}},
+        {"count": 2, "agents": ["builder", "checker"]},
+        {"total": 2, "members": {"builder": None, "checker": None}},
+    ],
+    ids=["type to id", "id to type", "types", "ids", "types alone", "empty", "counted", "counted by id"],
 )
 def test_participants_by_their_types_or_ids_are_those_that_others_name(listed: Json) -> None:
     expected = multi()
@@ -537,3 +546,25 @@ def test_participants_by_their_types_or_ids_are_those_that_others_name(listed: J
     assert answer.is_valid
     assert expected["collaboration"]["participants"] == made["collaboration"]["participants"]
     assert expected["summary"] == made["summary"]
+
+
+def test_participants_by_their_ids_have_the_type_that_others_say_or_their_role() -> None:
+    document = multi()
+    helper, clerk = {"role": "challenger", "model": "small"}, {"role": "writes it down"}
+    document["collaboration"]["participants"] = {"builder": {"role": "writes code"}, "helper": helper, "clerk": clerk}
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    kinds = {one["agent_id"]: one["agent_type"] for one in made["collaboration"]["participants"]}
+    assert {"builder": "developer", "helper": "challenger", "clerk": "clerk", "checker": "reviewer"} == kinds
+
+
+def test_participants_as_one_agent_are_that_agent() -> None:
+    document = multi()
+    document["collaboration"]["participants"] = {"agent_id": "builder", "agent_type": "developer"}
+
+    made, answer = repaired(document)
+
+    assert answer.is_valid
+    assert multi()["collaboration"]["participants"] == made["collaboration"]["participants"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from harken.formats.std import parts
@@ -11,7 +12,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.findings import OLD
 from harken.formats.std.hearers import EVERYBODY
 from harken.formats.std.meant_agents import names_as_ids, with_names_as_ids
-from harken.formats.std.models import MODES, PATTERNS, TASK
+from harken.formats.std.models import AGENT_TYPES, MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, type_in, values
 from harken.formats.std.spellings import known_word
 from harken.formats.std.team_fields import misplaced_team
@@ -148,28 +149,54 @@ def participants(spot: Spot) -> bool:
         working = {text(agent, "agent_id"): agent for agent in agents}
         made = [identifier(agent) for name, agent in working.items() if name]
         return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
-    if isinstance(said, dict) and said and all(isinstance(one, dict | str | list) for one in said.values()):
+    if isinstance(said, dict) and not said.keys() & _NAMED:
         known = {name: kind for kind, names in parts.agents_elsewhere(spot.doc.data).items() for name in names}
-        made = [one for key, held in said.items() for one in _entries(key, held, known)]
-        return spot.put(made, "its entries, each with the name under which it stood", keep=True)
+        listed = _entries_of(said, known)
+        return bool(listed) and spot.put(listed, "its entries, each with the name under which it stood", keep=True)
     if not isinstance(said, str) or not (names := [name for one in _BETWEEN.split(said) if (name := one.strip())]):
         return False
     return spot.put(names, "the only entry" if len(names) == 1 else "the names in it")
 
 
-def _entries(key: str, held: dict[str, Any] | str | list[Any], known: dict[str, str]) -> list[Any]:
+def _entries_of(said: Json, known: Mapping[str, str]) -> list[Any]:
+    """The agents in an object by names; none where something in it is no agent."""
+    held = {key: one for key, one in said.items() if not (key in _COUNTS and parts.number(one) is not None)}
+    if not all(isinstance(one, dict | str | list | None) for one in held.values()):
+        return []
+    return [one for key, agents_there in held.items() for one in _entries(key, agents_there, known)]
+
+
+_COUNTS = frozenset({"count", "total", "size", "number"})
+_LISTS = frozenset({"agents", "participants", "members", "list", "items"})
+"""Names in such an object of how many agents there are, and of the list of them: neither is one of an agent."""
+
+
+def _entries(key: str, held: Json | str | list[Any] | None, known: Mapping[str, str]) -> list[Any]:
     """The agents under a name: the one that is called so, or those of that type. `known` are the agents that others
     name, with their types: the text under a type may be the id of one, that under an id its type."""
+    if key in _LISTS and isinstance(held, dict | list):
+        return held if isinstance(held, list) else _entries_of(held, known)
+    if held is None:
+        return [{"agent_id": key, "agent_type": known[key]} if key in known else key]
     if isinstance(held, str) and held in known:
-        return [{"agent_id": held, "agent_type": key}]
+        return [{"agent_id": held, "agent_type": _type_under(key, known)}]
     if isinstance(held, str) and key in known and known[key] == held:
         return [{"agent_id": key, "agent_type": held}]
     if isinstance(held, list):
         kind = key.removesuffix("s")
         return [{"agent_type": kind, **(one if isinstance(one, dict) else {"agent_id": one})} for one in held]
     entry = held if isinstance(held, dict) else {"description": held}
-    is_named = any(text(entry, name) for name in ("agent_id", "id", "agent"))
-    return [{**({} if is_named else {"agent_id": key}), "agent_type": key, **entry}]
+    if any(text(entry, name) for name in ("agent_id", "id", "agent")):
+        return [{"agent_type": _type_under(key, known), **entry}]
+    role = agent_kind(entry)
+    kind = known.get(key) or (role if role in {*AGENT_TYPES, *known.values()} else key)
+    return [{"agent_id": key, "agent_type": kind, **entry}]
+
+
+def _type_under(key: str, known: Mapping[str, str]) -> str:
+    """The type that a name is, which may be that of several."""
+    one = key.removesuffix("s")
+    return one if one in {*AGENT_TYPES, *known.values()} else key
 
 
 _BETWEEN = re.compile("[,;、，；\n]")
