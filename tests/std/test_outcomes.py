@@ -182,3 +182,20 @@ def test_the_type_of_an_agent_may_stand_at_its_call_alone() -> None:
     info = exported(document)["tool_calls"][0]["subagent_info"]
 
     assert ("Explore", 3) == (info["subagent_type"], info["tool_uses"])
+
+
+@pytest.mark.parametrize(
+    "output",
+    [{}, {"status": None, "result": None}, {"status": "in_progress"}, {"status": "pending", "result": {}}],
+    ids=["empty", "null", "in progress", "pending"],
+)
+def test_an_output_that_says_nothing_yet_is_set_aside_where_the_session_goes_on(output: dict[str, Any]) -> None:
+    document = single() | {"status": "in_progress", "completed_at": None}
+    call = document["tool_calls"][-1]
+    call |= {"output": output, "ended_at": None, "duration_ms": None}
+
+    answer = repair(dumps(document))
+    made = loads(answer.data)["tool_calls"][-1]
+
+    assert answer.is_valid
+    assert (output, None) == (made["x_harken_old_output"], made.get("output"))

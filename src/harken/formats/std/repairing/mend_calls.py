@@ -28,7 +28,7 @@ from harken.formats.std.parts import (
     text,
     values,
 )
-from harken.formats.std.spellings import is_stopped, known_duration, known_word
+from harken.formats.std.spellings import is_stopped, known_duration, known_status, known_word
 
 from .mending import Mender, Spot, path_steps
 
@@ -216,12 +216,28 @@ def output_status(spot: Spot) -> bool:
         return spot.put(word, "the word that the standard has for it")
     if is_stopped(spot.value):
         return spot.put("failed", "the nearest word that the standard has", derived=True)
+    if _is_open(spot):
+        path, _, _ = spot.path.rpartition(".")
+        output = Spot(doc=spot.doc, rule=spot.rule, path=path, holder=_call_above(spot), key="output")
+        return output.set_aside("and the call is not over")
     if spot.value is not None and not isinstance(spot.value, bool):
         return False
     if isinstance(spot.value, bool):
         return spot.put(_OUTCOMES[not spot.value], "the word that the standard has for it")
     word = _outcome(spot, _call_above(spot))
     return bool(word) and spot.put(word, "as far as the rest of the document tells", derived=True)
+
+
+def _is_open(spot: Spot) -> bool:
+    """Whether an output says no more than that there is none yet, in a session or a sub-session that goes on."""
+    steps, data = path_steps(spot.path), spot.doc.data
+    part = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
+    is_silent = all(value in (None, "", [], {}) for key, value in spot.holder.items() if key != "status")
+    is_waiting = known_status(spot.value) == "in_progress" or (
+        spot.value in (None, "") and not _outcome(spot, _call_above(spot))
+    )
+    goes_on = "in_progress" in (data.get("status"), part.get("status"))
+    return goes_on and is_silent and is_waiting
 
 
 def _outcome(spot: Spot, call: Json) -> str:
