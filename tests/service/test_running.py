@@ -40,6 +40,27 @@ def repo(tmp_path: Path) -> Iterator[Repo]:
         yield opened
 
 
+def test_a_service_that_starts_has_looked_at_the_session_that_went_on_last(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    done = threading.Event()
+
+    def noted(_: Repo, request: Any) -> None:
+        asked.append(request.session)
+        if len(asked) == 2:
+            done.set()
+            raise HarkenError("it cannot be read")
+
+    for name in ("session_page", "transcript"):
+        replace_operation(monkeypatch, name, noted)
+    with serving(repo) as service:
+        assert done.wait(20)
+        assert 200 == httpx.get(f"{service.url}healthz", trust_env=False).status_code
+
+    assert ["s", "s"] == asked
+
+
 def test_an_index_that_is_missing_is_made_without_being_asked_for(repo: Repo, tmp_path: Path) -> None:
     def behind() -> int:
         status = repo.index.status()

@@ -23,7 +23,7 @@ from . import openapi, operations
 from .answering import AnswerSlots, AnswerStream, Workers, as_lines, decode, encode, last_line
 from .artifacts import ArtifactRoutes
 from .events import FeedService, StoreFollower, until_gone
-from .first_answers import PageQuestion, PageService, load_modules
+from .first_answers import PageQuestion, PageService, first_questions, load_modules
 from .guard import RequestGuard, cookie_name
 from .metrics import AccessLog, ServiceMetrics
 from .operations import READ, SERVED
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 NDJSON = "application/x-ndjson"
+LOADING = 0.5
+"""Seconds that the end waits for what is made ready at the beginning."""
 
 
 class ServiceApp:
@@ -73,13 +75,25 @@ class ServiceApp:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self.follower.start()
-        threading.Thread(target=load_modules, name="harken-loading", daemon=True).start()
+        loading = threading.Thread(target=self._get_ready, name="harken-loading", daemon=True)
+        loading.start()
         try:
             yield
         finally:
             self.follower.stop()
             self.workers.close()
             self.log.close()
+            loading.join(LOADING)
+
+    def _get_ready(self) -> None:
+        """Do what the first visitor would wait for: load modules, and look once at the session that went on last, which
+        opens the store and its index, and is what many look at first."""
+        load_modules()
+        with contextlib.suppress(Exception):  # whoever asks for it is told
+            last = max(self.repo.sessions(), key=lambda row: row.ended or 0)
+            for name, request in first_questions(f"/s/{last.session}", {}):
+                asked = msgspec.convert(request, operations.described(name).request)
+                encode(operations.function_of(name)(self.repo, asked))
 
     def _routes(self) -> list[ServedRoute]:
         artifacts = ArtifactRoutes(self.repo, self.workers, self.streamed, self.streamed_bytes)
