@@ -6,6 +6,7 @@ by mistake. `None` is an instant nobody wrote down. A function that needs to kno
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -121,6 +122,23 @@ def instant_of_seconds(value: object) -> int | None:
         return None
     instant = int(value * SECOND)
     return instant if in_calendar(instant) else None
+
+
+def meant_instant(moment: datetime | str | float) -> int | None:
+    """The instant that somebody means. The size of a number tells its unit: no two of them overlap for any day since
+    1973."""
+    if isinstance(moment, datetime):
+        return from_datetime(moment)
+    if isinstance(moment, str):
+        # Fewer digits are no day of any log, but may well be a mistyped id.
+        return meant_instant(float(moment)) if _DIGITS.fullmatch(moment) else parse_instant(moment)
+    if isinstance(moment, bool) or not isinstance(moment, (int, float)) or not math.isfinite(moment):
+        return None
+    size = abs(moment)
+    return round(moment * (SECOND if size < 10**11 else 1000 if size < 10**14 else 1))
+
+
+_DIGITS = re.compile(r"[0-9]{9,16}(\.[0-9]{1,9})?", re.ASCII)
 
 
 @lru_cache(maxsize=_MINUTES)

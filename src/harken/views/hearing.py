@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from heapq import merge
 from typing import TypedDict
 
-from harken.clock import SECOND, from_datetime, parse_instant
+from harken import clock
 from harken.errors import BadRequest
 from harken.events import Output, Prompt, TranscriptEdit
 from harken.events.base import holds
@@ -364,13 +363,12 @@ def _is_unread(index: Index, at: int, agent_id: str) -> bool:
 def events_until(index: Index, moment: When) -> int:
     """How many events had happened by then: a time, or a message that was just logged.
 
-    The file is in the order of happening, so an event without a time stands with the last time before it.
-    """
+    The file is in the order of happening, so an event without a time stands with the last time before it."""
     if moment is None:
         return len(index.records)
     if isinstance(moment, str) and moment in index.by_id:
         return index.by_id[moment] + 1
-    instant = _instant(moment)
+    instant = clock.meant_instant(moment)
     if instant is None:
         raise BadRequest(
             f"{moment!r:.80} is neither a time nor a message of this session",
@@ -385,22 +383,6 @@ def events_until(index: Index, moment: When) -> int:
     if not known:
         raise BadRequest("this session has no times", hint="name the last message that counts instead of a time")
     return len(index.records)
-
-
-def _instant(moment: datetime | str | float) -> int | None:
-    """The instant that is meant. The size of a number tells its unit: no two of them overlap for any day since 1973."""
-    if isinstance(moment, datetime):
-        return from_datetime(moment)
-    if isinstance(moment, str):
-        # Fewer digits are no day of any log, but may well be a mistyped id.
-        return _instant(float(moment)) if _DIGITS.fullmatch(moment) else parse_instant(moment)
-    if isinstance(moment, bool) or not isinstance(moment, (int, float)) or not math.isfinite(moment):
-        return None
-    size = abs(moment)
-    return round(moment * (SECOND if size < 10**11 else 1000 if size < 10**14 else 1))
-
-
-_DIGITS = re.compile(r"[0-9]{9,16}(\.[0-9]{1,9})?", re.ASCII)
 
 
 def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[str, str]:
