@@ -75,3 +75,16 @@ def test_an_agent_that_was_called_again_was_done_with_its_first_answer(home: Pat
     assert START + 25 * SECOND == lane.segments[-1][1]
     assert (START + 9 * SECOND, "main-3", 0) == lane.returned
     assert not lane.background
+
+
+def test_an_agent_whose_last_record_comes_a_moment_behind_its_result_was_waited_for(home: Path, tmp_path: Path) -> None:
+    file = home / FILE.removesuffix(".jsonl") / "subagents" / "agent-a0000002.jsonl"
+    *before, last = file.read_text().splitlines()
+    late = json.loads(last) | {"timestamp": "2026-01-01T09:00:09.020Z"}
+    file.write_text("\n".join([*before, json.dumps(late)]) + "\n")
+
+    found = drawn(home, tmp_path / "store.db")
+
+    assert not found["a0000002"].background
+    assert (START + 9 * SECOND, "main-3", 0) == found["a0000002"].returned
+    assert 6 * SECOND == found["claude-code"].spent["waiting"]

@@ -85,6 +85,7 @@ def test_it_says_who_is_an_agent_and_who_a_hook_as_the_page_does(
     expect(page.locator(".agents-sum")).to_contain_text("hook")
     with harken.open(store) as repo:
         found = FromDisk(browser, write(repo, sessions["redaction"], tmp_path / "redaction.html"))
+    found.page.locator(".row-frame").first.wait_for()
     found.page.keyboard.press("5")
     expect(found.page.locator(".agents-sum")).to_have_text(page.locator(".agents-sum").inner_text())
     told = [card.inner_text() for card in page.locator(".agent-title").all()]

@@ -18,6 +18,8 @@ from .profile import IDLE
 PROMPT, ANSWER, THINKING, TOOL, WAITING, COMPACTION = KINDS = (
     "prompt", "answer", "thinking", "tool", "waiting", "compaction",
 )  # fmt: skip
+A_MOMENT = 1_000_000
+"""Microseconds in which two programs write down what is one end."""
 INJECTED = "injected"
 FAILURE = "failure"
 
@@ -86,9 +88,12 @@ def _time(step: LaneStep) -> int:
 
 
 def is_at_work_behind(lane: Lane, time: int) -> bool:
-    """Whether an agent was at work at an instant, or was yet to begin; not one that begins again behind it."""
-    later = next((one for one in lane.segments if one.end > time), None)
-    return later is not None and (later.start < time or later is lane.segments[0])
+    """Whether an agent was at work at an instant, or was yet to begin; not one that begins again behind it. Its last
+    record may be written a moment behind the result that its maker waited for."""
+    if not lane.segments or lane.segments[-1].end <= time + A_MOMENT:
+        return False
+    later = next(one for one in lane.segments if one.end > time)
+    return later.start < time or later is lane.segments[0]
 
 
 def launching(lane: Lane, calls: Container[tuple[str, int]]) -> Lane:
