@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harken.formats.std.checking.rules import validate
-from harken.formats.std.document import dumps
+from harken.formats.std.document import dumps, parse_session
+from harken.formats.std.drawing import drawing
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
 from support.std_documents import BUILDER, CHECKER, Json, call, multi, sub_session, task_call, with_second
@@ -176,3 +177,21 @@ def test_a_review_that_is_held_again_under_its_id_has_the_verdict_of_each_time()
     verdicts = [one["payload"]["verdict"] for one in made["messages"] if one["message_type"] == "review_result"]
     assert ["changes_requested", "approved"] == verdicts
     assert "approved" == made["summary"]["final_verdict"]
+
+
+@pytest.mark.parametrize("name", ["review-001", "review-002"])
+def test_the_last_review_is_what_it_came_to_though_its_call_has_no_answer(name: str) -> None:
+    given = multi() | {"messages": []}
+    first = given["sub_sessions"][1]["output"]
+    again = first | {"review_id": name, "summary": "Now it is."}
+    first["verdict"] = "changes_requested"
+    given["tool_calls"].append(task_call("tool-005", 200, "sub-004", "reviewer"))
+    del given["tool_calls"][-1]["output"]
+    given["sub_sessions"].append(sub_session("sub-004", CHECKER, "tool-005", name, 200, call("c-002", 210), again))
+
+    made = exported(given)
+
+    verdicts = [one["payload"]["verdict"] for one in made["messages"] if one["message_type"] == "review_result"]
+    assert "changes_requested" == verdicts[0]
+    assert "approved" == made["summary"]["final_verdict"]
+    assert "approved" == drawing(parse_session(given)).verdict

@@ -55,11 +55,16 @@ class ReviewVerdicts:
 
 
 def final_verdict(data: Json) -> str:
-    """What the last review that has a verdict came to; empty where none has."""
-    told = [_told_verdict(one) for one in values(data.get("messages"))]
-    handed_in = [handed_verdict(sub) for sub in values(data.get("sub_sessions"))]
-    found = [verdict for verdict in told if verdict] or [verdict for verdict in handed_in if verdict]
-    return found[-1] if found else ""
+    """What the last review that has a verdict came to; empty where none has. Messages tell, and what was handed in of a
+    review that none tells of: its reviewer handed in more verdicts than messages have."""
+    told = [(_agent(one, "from_agent"), _told_verdict(one)) for one in values(data.get("messages"))]
+    told = [one for one in told if one[1]]
+    handed_in = [(_agent(sub, "agent"), handed_verdict(sub)) for sub in values(data.get("sub_sessions"))]
+    handed_in = [one for one in handed_in if one[1]]
+    agents, owners = Counter(agent for agent, _ in told), Counter(agent for agent, _ in handed_in)
+    if handed_in and (not told or 0 < agents[handed_in[-1][0]] < owners[handed_in[-1][0]]):
+        return handed_in[-1][1]
+    return told[-1][1] if told else ""
 
 
 def _told_verdict(message: Json) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 
 from harken.formats.std.document import Json
 from harken.formats.std.parts import text
@@ -38,13 +39,16 @@ def name_reviewed(tasks: dict[str, TasksOfAgent], links: SessionLinks) -> None:
 
 def _as_handed_in(tasks: list[GivenTask], outputs: list[Json]) -> None:
     """The verdicts that a document says outright: of each review by its name, and the last one of the last review. Of
-    one that was held again under its name, each that was answered has its own."""
+    one that was held again under its name, each has its own; where there are fewer, those that were answered have."""
     named: dict[str, list[str]] = {}
     for one in outputs:
         if verdict := text(one, "verdict"):
             named.setdefault(text(one, "review_id"), []).append(verdict)
+    left = Counter(task.task_id for task in tasks)
     for place, task in enumerate(reversed(tasks)):
-        own = named.get(task.task_id, []) if task.answer is not None else []
+        own = named.get(task.task_id, [])
+        own = own if task.answer is not None or len(own) >= left[task.task_id] else []
+        left[task.task_id] -= 1
         told = own.pop(0) if own else text(outputs[0], "verdict") if outputs and not place else ""
         if told and task.is_review and not task.is_failed:
             task.verdict = told
