@@ -199,3 +199,15 @@ def test_an_output_that_says_nothing_yet_is_set_aside_where_the_session_goes_on(
 
     assert answer.is_valid
     assert (output, None) == (made["x_harken_old_output"], made.get("output"))
+
+
+@pytest.mark.parametrize("word", ["running", "pending", "in_progress"])
+def test_a_call_of_which_the_output_says_that_it_goes_on_has_none(word: str) -> None:
+    document = single() | {"status": "in_progress"}
+    del document["completed_at"]
+    document["tool_calls"][-1]["output"] = {"status": word}
+
+    call = exported(document)["tool_calls"][-1]
+
+    assert "output" not in call
+    assert "ended_at" not in call or call["ended_at"] == document["tool_calls"][-1]["ended_at"]

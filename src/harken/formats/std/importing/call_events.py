@@ -65,9 +65,11 @@ def _arguments(call: Json) -> bytes:
 
 
 def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | None:
-    """What it answered: nothing where the document has no output."""
+    """What it answered: nothing where the document has no output, or one that says no more than that it is to come."""
     output = call.get("output")
     if output is None and (output := _flat_output(call)) is None:
+        return None
+    if _is_awaited(output):
         return None
     return ToolResult(
         message_id=name + RESULT,
@@ -85,6 +87,13 @@ def _flat_output(call: Json) -> Json | None:
     found = flat_output(call)
     is_over = found.keys() & {"result", "error"} or call_outcome(found)
     return found if is_over and known_status(found.get("status")) != "in_progress" else None
+
+
+def _is_awaited(output: Any) -> bool:
+    """Whether an output says that the call goes on, and nothing else."""
+    said = output if isinstance(output, dict) else {}
+    is_silent = all(value in (None, "", [], {}) for key, value in said.items() if key != "status")
+    return is_silent and known_status(said.get("status")) == "in_progress"
 
 
 def _answer(output: Any) -> str:
